@@ -98,10 +98,12 @@ include mk/gemm.mk
 include mk/library.mk
 include mk/layers.mk
 include mk/darknet.mk
+include mk/wheel.mk
 include mk/programs.mk
 include mk/weights.mk
 include mk/measure.mk
 include mk/demo.mk
+include mk/fuzz.mk
 include mk/test.mk
 
 clean: ## build: remove all that was built, the fetched Darknet included, and nothing else

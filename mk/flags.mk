@@ -26,7 +26,6 @@ DARKNET_OPTS = $(GEMM_OPTS)
 endif
 ifeq ($(PROFILE),1)
 CONFIG = gprof$(subst $() ,_,$(STUDY_OPTS))
-GEMM_OPTS = -O2 $(LINES) -pg
 DARKNET_OPTS = -Ofast $(LINES) -pg -no-pie
 endif
 ifneq ($(SANITIZE),0)
@@ -89,7 +88,9 @@ $(BUILD)/made-by-darknet-gemm:
 	@touch $@
 
 # The first recipe of a build that compiles starts the lines that say how far it is.
-PROGRESS = $(if $(filter 00,$(V)$(MAKELEVEL)),$(eval PROGRESS =)$(START_PROGRESS))
+# A make that another recipe calls starts none, unless it gets LEVEL=0.
+LEVEL = $(MAKELEVEL)
+PROGRESS = $(if $(filter 00,$(V)$(LEVEL)),$(eval PROGRESS =)$(START_PROGRESS))
 MAKE_PROGRAM := $(MAKE)
 START_PROGRESS = @MAKEFLAGS=$(call quote,$(MAKEOVERRIDES)) setup/progress.sh $$PPID $(BUILD) $(MAKE_PROGRAM) $(MAKECMDGOALS) &
 

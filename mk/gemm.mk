@@ -3,10 +3,11 @@
 # library is no part of a link, because src/cl/device/loader.c finds it at run time. The hook is no
 # part of gemm.o, because the patched Darknet's Makefile compiles it.
 
+STUDY_OBJECTS = $(addprefix $(OBJ)/src/,gemm_opt.o opt/tile.o opt/vtile.o)
 CL_SOURCES = src/gemm_cl.c $(wildcard src/cl/*.c src/cl/*/*.c)
 # First those that take longest.
 LONG_SOURCES = $(wildcard src/packed/isa/*.c src/opt/*.c)
-GEMM_SOURCES = $(LONG_SOURCES) $(filter-out $(LONG_SOURCES) $(CL_SOURCES) src/lib/% src/hook/%,$(wildcard src/*.c src/*/*.c src/*/*/*.c))
+GEMM_SOURCES = $(LONG_SOURCES) $(filter-out $(LONG_SOURCES) $(CL_SOURCES) src/lib/% src/hook/% src/python/%,$(wildcard src/*.c src/*/*.c src/*/*/*.c))
 ifeq ($(OPENCL),1)
 GEMM_SOURCES += $(filter-out src/cl/none.c,$(CL_SOURCES))
 EMBEDDED = $(OBJ)/kernels.o
@@ -14,8 +15,19 @@ else
 GEMM_SOURCES += src/cl/none.c src/cl/rows.c
 endif
 
+ifneq ($(PROFILE),1)
 $(OUT)/gemm.o: $(GEMM_SOURCES:%.c=$(OBJ)/%.o) $(EMBEDDED) $(OUT)/flags
 	$(Q)$(LD) -r -o $@ $(filter %.o,$^)
+else
+# The samples of a profile need no -pg, which only counts calls. So the variants are those of the release, but for the
+# loops of the articles where they get other flags than there.
+RELEASED = $(BUILD)/release$(if $(filter 1,$(OPENCL)),,-nocl)
+STUDIED = $(if $(filter -Ofast,$(STUDY_OPTS)),,$(STUDY_OBJECTS))
+$(RELEASED)/gemm.o: FORCE
+	@$(MAKE) $(if $(Q),-s) LEVEL=1 PROFILE=0 STUDY_OPTS=-Ofast $@
+$(OUT)/gemm.o: $(RELEASED)/gemm.o $(STUDIED) $(OUT)/flags
+	$(Q)$(LD) -r -o $@ $(STUDIED) $(filter-out $(STUDIED:$(OBJ)/%=$(RELEASED)/obj/%),$(GEMM_SOURCES:%.c=$(RELEASED)/obj/%.o) $(EMBEDDED:$(OBJ)/%=$(RELEASED)/obj/%))
+endif
 
 # What a patched Darknet links: that of the configuration built last (patches/pjreddie/0002).
 $(BUILD)/gemm.o: $(OUT)/gemm.o $(call unless,$(OUT),$(BUILD)/gemm.config)
@@ -33,7 +45,6 @@ $(OBJ)/kernels.o: FILE_OPTS = -Wno-overlength-strings
 # time for them where 64 x 64 steps are unrolled. The code is the same. clang does not know these flags.
 QUICK_UNROLL = --param=sccvn-max-alias-queries-per-access=64 --param=iv-max-considered-uses=100 -fno-var-tracking
 KNOWN_UNROLL = $(eval KNOWN_UNROLL := $$(shell $(CC) -Werror $(QUICK_UNROLL) -E -x c /dev/null >/dev/null 2>&1 && echo $(QUICK_UNROLL)))$(KNOWN_UNROLL)
-STUDY_OBJECTS = $(addprefix $(OBJ)/src/,gemm_opt.o opt/tile.o opt/vtile.o)
 # Darknet's flags are what the articles are about.
 $(STUDY_OBJECTS): private KEPT_ARITHMETIC =
 $(STUDY_OBJECTS): FILE_OPTS = $(STUDY_OPTS) $(KNOWN_UNROLL)

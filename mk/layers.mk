@@ -10,7 +10,7 @@ LAYERS_NAMES = { cat $(EXPORTS); $(CC) $$flags -DHOOK_EXPORTS -E -P src/hook/pre
 LAYERS_MAP = awk 'BEGIN { print "{ global:" } { print $$1 ";" } END { print "local: *; };" }'
 
 # Compiled each time: the headers are not ours, and another Darknet may be named.
-$(OUT)/libdarknet-layers.so: FORCE $(OUT)/gemm.o $(LIBRARY_DOORS) $(LIBRARY_REST) $(EXPORTS)
+$(OUT)/libdarknet-layers.so: FORCE $(OUT)/gemm.o $(LIBRARY_DOORS) $(LIBRARY_PRELOADED) $(LIBRARY_REST) $(EXPORTS)
 	$(Q)flags=$$(CC=$(call quote,$(CC)) CXX=$(call quote,$(CXX)) setup/layers.sh $(call quote,$(DARKNET_SRC)) $(OUT)/layers) && \
 	    $(LAYERS_NAMES) | $(LAYERS_MAP) >$(OUT)/layers.map && \
 	    $(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -fvisibility=hidden -Isrc $(PREFIX_MAP) $$flags \
@@ -52,3 +52,5 @@ $(eval $(call link,libdarknet-layers.so,$(OUT)/libdarknet-layers.so))
 .PHONY: layers hook-object
 layers: libdarknet-layers.so ## any Darknet: libdarknet-layers.so for one that is not patched: DARKNET_SRC or Debian's
 	@echo $(call quote,Now$(comma) before the command of that Darknet: LD_PRELOAD='$(CURDIR)/$<')
+	@echo 'It reaches programs that use libdarknet.so, such as those in Python. An executable that holds Darknet itself, such as'
+	@echo 'darknet of Debian, is not reached: make patch and make wrap are for such programs.'

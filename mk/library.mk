@@ -9,7 +9,9 @@ SONAME = libdarknet-gemm.so.$(firstword $(subst ., ,$(VERSION)))
 EXPORTS = src/lib/exports
 # Archive members that replace functions of a host: a program takes them only when it asks for them.
 LIBRARY_DOORS = $(addprefix $(OBJ)/src/lib/,host.o wrap.o blas.o openblas.o)
-LIBRARY_REST = $(filter-out $(LIBRARY_DOORS),$(patsubst %.c,$(OBJ)/%.o,$(wildcard src/lib/*.c)))
+# Of the shared libraries alone, which may be preloaded.
+LIBRARY_PRELOADED = $(OBJ)/src/lib/reach.o
+LIBRARY_REST = $(filter-out $(LIBRARY_DOORS) $(LIBRARY_PRELOADED),$(patsubst %.c,$(OBJ)/%.o,$(wildcard src/lib/*.c)))
 
 # The linker's list of names with a version. What has none is global as it stands in the one object.
 $(OUT)/exports.map: $(EXPORTS) $(OUT)/flags
@@ -21,7 +23,7 @@ $(OUT)/exports.map: $(EXPORTS) $(OUT)/flags
 UNGROUP = $(if $(IS_I386),--force-group-allocation)
 
 # One object, in which only the public names are global.
-$(OUT)/library.o: $(OUT)/gemm.o $(LIBRARY_DOORS) $(LIBRARY_REST) $(EXPORTS)
+$(OUT)/library.o: $(OUT)/gemm.o $(LIBRARY_DOORS) $(LIBRARY_PRELOADED) $(LIBRARY_REST) $(EXPORTS)
 	$(Q)$(LD) -r $(UNGROUP) -o $@.new $(filter %.o,$^)
 	$(Q)awk '{ print $$1 }' $(EXPORTS) >$(OUT)/library.exports
 	$(Q)$(OBJCOPY) --keep-global-symbols=$(OUT)/library.exports $@.new
@@ -47,8 +49,10 @@ $(foreach name,libdarknet-gemm.so libdarknet-gemm.a,$(eval $(call link,$(name),$
 # ---- make install PREFIX=/usr/local DESTDIR= LIBDIR=lib; BENCH=0: without gemm-bench, which needs Darknet ----
 .PHONY: install uninstall
 INSTALL_ARGUMENTS = $(OUT) $(call quote,$(PREFIX)) $(VERSION) $(SONAME)
-install: $(OUT)/libdarknet-gemm.so $(OUT)/libdarknet-gemm.a $(if $(filter 0,$(BENCH)),,$(OUT)/bench/gemm_bench) ## install: library, headers, gemm-bench and man page: PREFIX LIBDIR DESTDIR SYMBOLS=1
-	@DESTDIR=$(call quote,$(DESTDIR)) LIBDIR=$(call quote,$(LIBDIR)) BENCH=$(BENCH) OBJCOPY=$(call quote,$(OBJCOPY)) SYMBOLS=$(SYMBOLS) setup/install.sh install $(INSTALL_ARGUMENTS)
+# Made for one Darknet, so this is the one of the last `make layers`.
+LAYERS = $(wildcard libdarknet-layers.so)
+install: $(OUT)/libdarknet-gemm.so $(OUT)/libdarknet-gemm.a $(if $(filter 0,$(BENCH)),,$(OUT)/bench/gemm_bench) ## install: libraries, headers, gemm-bench and man page: PREFIX LIBDIR DESTDIR SYMBOLS=1
+	@DESTDIR=$(call quote,$(DESTDIR)) LIBDIR=$(call quote,$(LIBDIR)) BENCH=$(BENCH) LAYERS=$(call quote,$(LAYERS)) OBJCOPY=$(call quote,$(OBJCOPY)) SYMBOLS=$(SYMBOLS) setup/install.sh install $(INSTALL_ARGUMENTS)
 
 uninstall: ## install: remove what install put there: PREFIX LIBDIR DESTDIR
 	@DESTDIR=$(call quote,$(DESTDIR)) LIBDIR=$(call quote,$(LIBDIR)) setup/install.sh uninstall $(INSTALL_ARGUMENTS)

@@ -10,16 +10,21 @@ close_result = bench/studies/result.sh close "$$result" $$? $(if $(1),'$(1)' $(2
 
 .PHONY: detect plan detect-all calibrate tune gprof loops explain bench bench-cl bench-detect bench-peers ab report
 
-detect: darknet data default-weights ## detect: detect IMAGE under GEMM_IMPL: CFG WEIGHTS; installs Debian packages first
-	@$(SET_WEIGHTS); export GEMM_IMPL=$(GEMM_IMPL); set -- $(call quote,$(CFG)) "$$weights" $(call quote,$(IMAGE)); \
-	    case $$weights in *-untrained.weights) demo/detect.sh "$$@" ;; *) set -x; ./darknet detect "$$@" ;; esac
+# VARIANTS names the rows of gprof and detect-all, and `all` is all of them. The article's (bench/studies/articles.tsv)
+# and Darknet's own are the default.
+ARTICLE_VARIANTS = stock mnk_acc unroll2 unroll4 block1d block2d transpose
+BEST_VARIANTS = mkn tile_8_uu vtile_8_uu packed auto
+
+detect: darknet data default-weights ## detect: objects of IMAGE, picture or folder: CFG WEIGHTS NAMES; installs packages
+	@$(SET_WEIGHTS); GEMM_IMPL=$(GEMM_IMPL) demo/detect.sh $(BUILD) $(call quote,$(CFG)) "$$weights" $(call quote,$(IMAGE)) $(call quote,$(NAMES))
 
 plan: all ## detect: a line for each call of a pass: its way, and why: CFG GEMM_PREPARE=second
 	@GEMM_IMPL=$(GEMM_IMPL) bench/studies/plan.sh ./darknet $(call quote,$(CFG))
 
-detect-all: all default-weights $(OUT)/bench/detect_all ## detect: one table: seconds of every row, and its difference to stock: IMAGES
+detect-all: all default-weights $(OUT)/bench/detect_all ## detect: seconds of each variant, and its difference to stock: IMAGES VARIANTS=all
 	@$(SET_WEIGHTS); $(call open_result,$(BUILD)/detect-all); \
-	    GEMM_CONV=$${GEMM_CONV:-im2col} $(OUT)/bench/detect_all --out "$$result/table.txt" \
+	    GEMM_CONV=$${GEMM_CONV:-im2col} $(OUT)/bench/detect_all $(if $(filter all,$(VARIANTS)),,--rows $(subst $() ,$(comma),$(strip $(or $(VARIANTS),$(ARTICLE_VARIANTS) $(BEST_VARIANTS))))) \
+	    --out "$$result/table.txt" \
 	    $(call quote,$(CFG)) "$$weights" $(IMAGES); $(call close_result,0 1,table.txt)
 
 calibrate: all default-weights ## detect: the steps of 8 bits for GEMM_IMPL=packed_int8: CFG WEIGHTS IMAGES
@@ -31,16 +36,17 @@ tune: all $(OUT)/bench/tune ## detect: measure the rows for GEMM_IMPL=auto and c
 	$(if $(and $(WEIGHTS),$(word 2,$(CFG))),$(error WEIGHTS=$(WEIGHTS) is for one CFG. Of several those beside them are taken: x.weights beside x.cfg))
 	@$(OUT)/bench/tune $(call quote,$(IMAGE)) $(TUNED)
 
-# The profile is a configuration of its own: make is called for it once more. GPROF_WITH: its other variables.
-GPROF = $(BUILD)/gprof$(subst $() ,_,$(STUDY_OPTS))$(if $(filter 0 OPENCL=0,$(OPENCL) $(GPROF_WITH)),-nocl)
+# The profile is a configuration of its own: make is called for it once more, and for the release with its own flags.
+GPROF = $(BUILD)/gprof$(subst $() ,_,$(STUDY_OPTS))$(if $(filter 0,$(OPENCL)),-nocl)
 LIST_CPU_VARIANTS = ./gemm-bench --list | \
     awk -F '\t' '$$2 == "usable" && $$1 !~ /^(cl|openblas|blis|onednn|hybrid)/ { print $$1 }'
-gprof: all default-weights ## measure: hotspots of a detection under each variant: VARIANTS N PROCESSES
-	@$(MAKE) PROFILE=1 $(GPROF_WITH) $(GPROF)/darknet
+gprof: ## measure: where the time of a detection goes, beside an article: VARIANTS=all N PROCESSES
+	@$(MAKE) $(if $(Q),-s) LEVEL=0 STUDY_OPTS=-Ofast darknet gemm-bench data default-weights
+	@$(MAKE) $(if $(Q),-s) LEVEL=0 PROFILE=1 $(GPROF)/darknet
 	@$(SET_WEIGHTS); $(call open_result,$(GPROF)/results); \
 	    GEMM_CONV=$${GEMM_CONV:-im2col} N=$(N) PROCESSES=$(PROCESSES) bench/studies/gprof.sh \
 	    $(abspath $(GPROF))/darknet "$$result" $(call quote,$(CFG)) "$$weights" $(call quote,$(IMAGE)) \
-	    $(or $(VARIANTS),$$($(LIST_CPU_VARIANTS))); $(close_result)
+	    $(if $(filter all,$(VARIANTS)),$$($(LIST_CPU_VARIANTS)),$(or $(VARIANTS),$(ARTICLE_VARIANTS) packed)); $(close_result)
 
 loops: all ## measure: loop orders, unrollings and tiles on 512x512x1024: LOOPS_OPTIONS
 	@$(call open_result,$(BUILD)/loops); bench/studies/loops.sh ./gemm-bench "$$result" $(LOOPS_OPTIONS); $(close_result)

@@ -29,8 +29,10 @@ PACKAGES_explain  = $(BENCH_PACKAGES) valgrind binutils
 PACKAGES_bench    = $(BENCH_PACKAGES)
 PACKAGES_bench-cl = $(BENCH_PACKAGES)
 PACKAGES_deb      = build-essential dpkg-dev debhelper lintian git $(if $(ARCH),crossbuild-essential-$(ARCH) opencl-c-headers)
+PACKAGES_wheel    = python3
 PACKAGES_packages = $(BENCH_PACKAGES) $(REPORT_PACKAGES)
-PACKAGES_test     = $(BENCH_PACKAGES) $(REPORT_PACKAGES) python3-numpy cmake pkg-config man-db git clang valgrind time python3 locales
+PACKAGES_test     = $(BENCH_PACKAGES) $(REPORT_PACKAGES) python3-numpy python3-pil python3-venv cmake pkg-config man-db git clang valgrind time python3 locales
+PACKAGES_fuzz     = clang libclang-rt-dev
 PACKAGES_test-qemu = qemu-user gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabihf g++-arm-linux-gnueabihf libc6-dev-armhf-cross
 PACKAGES_test-debian = mmdebstrap git
 PACKAGES_test-packages = mmdebstrap git dpkg-dev
@@ -47,7 +49,7 @@ OPTIONAL_test     = $(PICTURE_PACKAGES) $(REF_PACKAGES) $(CL_TEST_PACKAGES) $(HO
 OPTIONAL_test-quick = $(if $(CROSS_COMPILE),,$(OPTIONAL_test))
 OPTIONAL_test-opencl = $(REF_PACKAGES)
 
-INSTALLING = $(filter packages detect test test-qemu test-opencl test-debian test-packages deb $(if $(filter command,$(origin INSTALL)),test-quick),$(GOALS))
+INSTALLING = $(filter packages detect test fuzz test-qemu test-opencl test-debian test-packages deb $(if $(filter command,$(origin INSTALL)),test-quick),$(GOALS))
 
 WANTED_PACKAGES = $(BUILD_PACKAGES) $(foreach goal,$(GOALS),$(PACKAGES_$(goal)))
 WANTED_OPTIONAL = $(foreach goal,$(GOALS),$(OPTIONAL_$(goal)))

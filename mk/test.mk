@@ -139,8 +139,8 @@ endif
 # Of each family one with a small input, or all that there are.
 WINOGRAD_NETWORKS = $(call size,darknet19 densenet201 resnet18 resnext50 yolov3-tiny,*)
 SMALL_NETWORKS = $(patsubst %,$(BUILD)/small/%.cfg,darknet19 densenet201 resnet18 resnext50 yolov3-tiny)
-SYSTEM_PROGRAMS = $(SMALL_NETWORKS) $(WRONG_PROGRAMS) $T/boxes $T/json_flat $T/one_pass $(addprefix $(OUT)/bench/,gemm_bench one_call bench_detect darknet_phases detect_all tune) \
-    $(OUT)/bench/untrained_weights $(UPSTREAM)/darknet $T/library_client $(OUT)/libdarknet-gemm.so $(OUT)/libdarknet-gemm.a
+SYSTEM_PROGRAMS = $(SMALL_NETWORKS) $(WRONG_PROGRAMS) $T/replay $T/boxes $T/json_flat $T/one_pass $(addprefix $(OUT)/bench/,gemm_bench one_call bench_detect darknet_phases detect_all tune) \
+    $(OUT)/bench/untrained_weights $(UPSTREAM)/darknet $T/library_client $(OUT)/libdarknet-gemm.so $(OUT)/libdarknet-gemm.a $(OUT)/wheel/libdarknet.so
 # The longest first. Debian's valgrind knows no AVX-512.
 SYSTEM_COMMANDS = \
     'tests/system/test_builds.sh' \
@@ -154,6 +154,7 @@ SYSTEM_COMMANDS = \
     'tests/system/test_decisions.sh packed' \
     'tests/system/test_library.sh $(UNTRAINED) "$$MODELS"' \
     'tests/system/test_install.sh' \
+    'tests/system/test_python.sh "$$MODELS"' \
     'tests/system/test_musl.sh' \
     'tests/system/test_layers.sh' \
     'tests/system/test_host.sh' \
@@ -172,6 +173,8 @@ SYSTEM_COMMANDS = \
     'valgrind -q --error-exitcode=127 --leak-check=full $T/test_packed --isa avx2 --cases $(call size,12,24) --brief yes' \
     'tests/system/test_bad_input.sh $(abspath $(UNTRAINED))' \
     'tests/system/test_cfg.sh $(if $(filter 1,$(OPENCL)),cl hybrid)' \
+    'tests/system/test_files.sh' \
+    'tests/fuzz/replay.sh $T/replay $(FUZZ_TARGETS)' \
     'tests/system/test_peers.sh' \
     'tests/system/test_tune.sh' \
     'tests/system/test_report.sh' \
@@ -283,7 +286,7 @@ endif
 # qemu is 20 times slower. ALL=1: some more. qemu-user aborts in the child of a fork, and its masked loads touch what the
 # mask leaves out (GUARD_PAGES).
 ARM = $(BUILD)/release-nocl-aarch64-linux-gnu
-ARM_PROGRAMS = $(addprefix $(ARM)/,darknet libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_conv tests/test_half tests/test_int8 \
+ARM_PROGRAMS = $(addprefix $(ARM)/,darknet wheel/libdarknet.so libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_conv tests/test_half tests/test_int8 \
     tests/test_packed_layers tests/test_chain tests/test_conv tests/test_library tests/test_threads tests/test_bits)
 ARMHF = $(BUILD)/release-nocl-arm-linux-gnueabihf
 ARMHF_PROGRAMS = $(addprefix $(ARMHF)/,darknet libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_conv \
@@ -381,7 +384,7 @@ PART_kernels = $(PART_src/cl)
 PART_src/hook = $(HOOK) $(PLANS) '$(NO_LEAKS) $T/test_host tests/unit/cfg/fork.cfg' '$(CONV_NETWORKS) --train tests/unit/cfg/layers.cfg' \
     '$(CONV_NETWORKS) tests/unit/cfg/chain.cfg tests/unit/cfg/connected.cfg' '$T/test_training tests/unit/cfg/layers.cfg' \
     'tests/system/test_layers.sh' 'tests/system/test_layering.sh' $(BAD_INPUT)
-PART_patches = $(PART_src/hook) 'tests/system/test_cfg.sh' 'tests/system/test_setup.sh'
+PART_patches = $(PART_src/hook) 'tests/system/test_cfg.sh' 'tests/system/test_files.sh' 'tests/fuzz/replay.sh $T/replay $(FUZZ_TARGETS)' 'tests/system/test_setup.sh'
 PART_src/driver = '$T/test_driver' $(PLANS) $(HOOK) '$T/test_large --without sizes' '$T/test_hybrid' '$T/test_limits' '$T/test_library' \
     '$(NO_CL) $T/test_gemm --cases 40' 'tests/system/test_explain.sh' 'tests/system/test_tune.sh' 'tests/system/test_layering.sh'
 PART_src/auto = '$T/test_auto' '$T/test_driver' 'tests/system/test_tune.sh'
@@ -401,10 +404,12 @@ PART_docs = 'tests/system/test_docs.sh' 'tests/system/test_release.sh'
 PART_setup = 'tests/system/test_setup.sh' 'tests/system/test_packages.sh' 'tests/system/test_builds.sh'
 PART_mk = $(PART_setup) 'tests/system/test_run.sh'
 PART_install = 'tests/system/test_install.sh' $(PART_docs)
+PART_python = 'tests/system/test_python.sh "$$MODELS"' $(PART_docs)
+PART_src/python = $(PART_python) 'tests/system/test_layering.sh'
 PART_examples = $(PART_install)
 # What depends on the release of Debian: compilers, PoCL, programs that the library is tested with. With the
 # rows of OpenCL, because GEMM_REQUIRE=all makes a failure of each that is left out.
-PART_debian = $(subst $(NO_CL),$(QUICK_PLAIN),$(PART_.)) 'tests/system/test_install.sh' 'tests/system/test_library.sh $(UNTRAINED) "$$MODELS"' 'tests/system/test_warnings.sh' \
+PART_debian = $(subst $(NO_CL),$(QUICK_PLAIN),$(PART_.)) 'tests/system/test_install.sh' 'tests/system/test_python.sh "$$MODELS"' 'tests/system/test_library.sh $(UNTRAINED) "$$MODELS"' 'tests/system/test_warnings.sh' \
     'tests/system/test_setup.sh' 'tests/system/test_host.sh' 'tests/system/test_layers.sh' 'tests/system/test_reference.sh' \
     '$(QUICK_PLAIN) $T/test_cl --seed $$SEED --small --cases 2' '$(QUICK_PLAIN) $T/test_cl_checks --small' '$(PLAIN) OPENCL_LAYERS=$T/layer_fail.so $T/test_cl_layers tests/unit/cfg/hook.cfg'
 PART_cfg = 'tests/system/test_cfg.sh' $(BAD_INPUT) 'tests/system/test_demo.sh stock packed'

@@ -5,7 +5,11 @@
 #   setup/install.sh install OUT PREFIX VERSION SONAME         DESTDIR goes before every path; SYMBOLS=1: not stripped
 #   setup/install.sh uninstall OUT PREFIX VERSION SONAME
 #
-# LIBDIR: the folder of libraries below PREFIX (lib). BENCH=0: without gemm-bench.
+# LIBDIR: the folder of libraries below PREFIX (lib). BENCH=0: without gemm-bench. LAYERS: libdarknet-layers.so, where
+# `make layers` made one.
+#
+# Below PREFIX/share/darknet-gemm stands which folders were made, so that uninstall removes those and no others. With
+# DESTDIR, which holds one installation, it removes all that are empty.
 set -eu
 export LC_ALL=C
 
@@ -31,14 +35,36 @@ to=${DESTDIR:-}$prefix
 cmake=$lib/cmake/darknet-gemm
 up=$(echo "$cmake" | sed 's|[^/]\{1,\}|..|g')    # from there to the prefix
 real=$lib/libdarknet-gemm.so.$version
+layers=$lib/libdarknet-layers.so
+record=$to/share/darknet-gemm/folders
+set -- "$to/bin" "$to/include" "$to/$lib" "$to/$lib/pkgconfig" "$to/$cmake" "$to/share/man/man7"
+[ -n "${DESTDIR:-}" ] || set -- "$@" "${record%/*}"
+
+# above FOLDER TEST...: it and the folders above it, below DESTDIR, as long as the test says yes of them
+above()
+{
+    folder=$1
+    shift
+    while [ "$folder" != "${DESTDIR:-}" ] && [ "$folder" != / ] && "$@" "$folder"; do
+        echo "$folder"
+        folder=$(dirname "$folder")
+    done
+}
+is_missing() { [ ! -e "$1" ]; }
 
 if [ "$action" = uninstall ]; then
     for file in "$real" "$lib/$soname" $lib/libdarknet-gemm.so $lib/libdarknet-gemm.a include/darknet_gemm.h \
         include/gemm_dispatch.h $lib/pkgconfig/darknet-gemm.pc $cmake/darknet-gemm-config.cmake \
-        $cmake/darknet-gemm-config-version.cmake bin/gemm-bench bin/darknet-gemm share/man/man7/darknet-gemm.7; do
+        $cmake/darknet-gemm-config-version.cmake bin/gemm-bench bin/darknet-gemm share/man/man7/darknet-gemm.7 "$layers"; do
         rm -f "$to/$file"
     done
-    rmdir "$to/$cmake" 2>/dev/null || :
+    if [ -n "${DESTDIR:-}" ]; then
+        for folder; do above "$folder" rmdir 2>/dev/null >&2; done
+    elif [ -f "$record" ]; then
+        made=$(cat "$record")
+        rm -f "$record"
+        printf '%s\n' "$made" | while IFS= read -r folder; do rmdir "$folder" 2>/dev/null || :; done
+    fi
     exit
 fi
 
@@ -83,8 +109,9 @@ escaped=$(printf '%s' "$prefix" | sed 's/[][ \t'\''"\\&|()<>*?{}!`#]/\\&/g')
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# Before anything is written: no half of an installation.
-set -- "$to/bin" "$to/include" "$to/$lib" "$to/$lib/pkgconfig" "$to/$cmake" "$to/share/man/man7"
+# Before anything is written: no half of an installation. The deepest folder stands first.
+[ ! -f "$record" ] || cat "$record" >"$work/folders"
+for folder; do above "$folder" is_missing; done >>"$work/folders"
 if ! mkdir -p "$@" 2>"$work/why"; then
     echo "PREFIX='$prefix': $(head -n 1 "$work/why")" >&2
     exit 1
@@ -93,6 +120,7 @@ for folder; do
     [ -w "$folder" ] || { echo "PREFIX='$prefix': the folder '$folder' cannot be written" >&2; exit 1; }
 done
 put_program 644 "$out/libdarknet-gemm.so" "$real"
+[ -n "${DESTDIR:-}" ] || sort -ru "$work/folders" >"$record"
 ln -sfn "${real##*/}" "$to/$lib/$soname"
 ln -sfn "$soname" "$to/$lib/libdarknet-gemm.so"
 put_program 644 "$out/libdarknet-gemm.a" $lib/libdarknet-gemm.a
@@ -104,4 +132,14 @@ fill 644 darknet-gemm.pc.in $lib/pkgconfig/darknet-gemm.pc "$escaped"
 fill 644 darknet-gemm-config.cmake.in $cmake/darknet-gemm-config.cmake
 fill 644 darknet-gemm-config-version.cmake.in $cmake/darknet-gemm-config-version.cmake
 fill 755 darknet-gemm.in bin/darknet-gemm "$in_quotes"
-echo "Installed in $to. Now: $prefix/bin/darknet-gemm run COMMAND, or man darknet-gemm"
+[ -z "${LAYERS:-}" ] || put_program 644 "$LAYERS" "$layers"
+if [ -n "${DESTDIR:-}" ]; then
+    echo "Installed in $to, for $prefix"
+    exit
+fi
+echo "Installed in $prefix. Now: $prefix/bin/darknet-gemm run COMMAND, or man darknet-gemm"
+[ -z "${LAYERS:-}" ] || echo "Whole layers: LD_PRELOAD=$prefix/$layers before the command of the Darknet that it was made for"
+case $prefix/$lib in
+/usr/lib | /usr/local/lib) echo 'Run ldconfig once, as root, so that programs find the library by its name' ;;
+*) echo "A program that was linked with the library needs LD_LIBRARY_PATH=$prefix/$lib" ;;
+esac

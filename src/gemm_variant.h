@@ -423,9 +423,9 @@ extern const size_t gemm_variant_count;
 /* The row called `name`, or NULL. */
 const gemm_variant *gemm_find(const char *name);
 
-/* The row whose name is most like this one, for a message. NULL: none is at most 2 characters
-   away. */
-const gemm_variant *gemm_find_like(const char *name);
+/* Appends to a message which rows have a name like this one: up to 3 that are at most 2 characters
+   away, the nearest first. It ends with the command that lists all rows. */
+void gemm_append_like(char *text, size_t size, const char *name);
 
 /* The row `stock`. It runs every call that another row declines. */
 const gemm_variant *gemm_stock_row(void);

@@ -139,13 +139,11 @@ static void add_settings(ab_options *o, int side, char *list)
 /* A row of this build. Another program may have other rows, so it judges itself. */
 static void judge_row(const ab_options *o, int side)
 {
-    char what[64];
+    char like[128] = "";
     const char *row = o->row[side];
     if (!row || o->bin[side] || gemm_find(row)) return;
-    const gemm_variant *like = gemm_find_like(row);
-    snprintf(what, sizeof what, "did you mean %s?", like ? like->name : "");
-    fprintf(stderr, "ab: %c=%s: no such variant; %s\n", "AB"[side], row,
-            like ? what : "gemm-bench --list has all");
+    gemm_append_like(like, sizeof like, row);
+    fprintf(stderr, "ab: %c=%s: no such variant; %s\n", "AB"[side], row, like);
     exit(AB_USAGE);
 }
 

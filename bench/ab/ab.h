@@ -128,7 +128,8 @@ typedef struct ab_result {              /* of one of the two times: inner or wal
     stats_interval ratio_interval;
     stats_test mann_whitney, rounds;
     ab_control control;
-    const char *verdict;                /* faster, slower, no difference shown, void, none */
+    const char *verdict;                /* faster, slower, no difference shown, too noisy, void,
+                                           none */
     char why[256];
     bool stands;                        /* more rounds are not needed */
 } ab_result;

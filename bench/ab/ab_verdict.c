@@ -10,7 +10,8 @@
  *     under the limit on a machine whose speed drifts.
  *   - The difference is large enough (--least).
  *   - Where the control calls A different from A: the two intervals do not meet.
- * It is void when the detections differ. There is none when the run did not finish.
+ * It is "too noisy" where the interval of the control is wide and holds the ratio that was found. It
+ * is void when the detections differ. There is none when the run did not finish.
  *
  * A run looks at its samples several times and stops at the first look with a verdict. Each look
  * is one more chance of a wrong verdict, so the limit of a look is lower than that of the run. The
@@ -138,6 +139,22 @@ static bool control_shows_as_much(const ab_result *r)
            r->control.interval.low <= r->ratio_interval.high;
 }
 
+/* A against A alone varies by more than a fifth, and as far as this ratio or farther. */
+static bool is_too_noisy(const ab_result *r)
+{
+    const stats_interval *c = &r->control.interval;
+    const double far = fmax(r->ratio, 1 / r->ratio);
+    return r->control.n && c->high > 1.2 * c->low && fmax(c->high, 1 / c->low) >= far;
+}
+
+static void say_too_noisy(ab_result *r)
+{
+    r->verdict = "too noisy";
+    snprintf(r->why, sizeof r->why, "repeat on a quiet machine: A against A alone is anywhere from "
+                                    "%.3f to %.3f", r->control.interval.low,
+             r->control.interval.high);
+}
+
 static void decide(ab_result *r, const ab_verdict_rule *rule)
 {
     const stats_interval *i = &r->ratio_interval;
@@ -158,6 +175,8 @@ static void decide(ab_result *r, const ab_verdict_rule *rule)
         snprintf(r->why, sizeof r->why, "the difference is under %g%%", 100 * rule->least);
     else if (control_shows_as_much(r))
         snprintf(r->why, sizeof r->why, "A against A differs as much");
+    else if (is_too_noisy(r))
+        say_too_noisy(r);
     else {
         r->verdict = below ? "faster" : "slower";
         r->stands = true;

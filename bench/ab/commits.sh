@@ -22,7 +22,11 @@ hash_of()
     return 1
 }
 hash_a=$(hash_of A "$a") && hash_b=$(hash_of B "$b") || exit 2
-[ $# -gt 0 ] || exit 0
+changed=$(git status --porcelain --untracked-files=no | wc -l)
+if [ $# = 0 ]; then
+    [ "$changed" = 0 ] || echo "ab: $changed changed files are left out: only what is committed is built" >&2
+    exit 0
+fi
 
 # build HASH: the files of the commit, without the repository
 build()

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <string.h>
 
 static const results_width *width_of(const results_head *h, int threads)
@@ -279,6 +280,10 @@ static void flush_out(results *r)
     if (r->error) return;
     errno = 0;
     if (fflush(r->out) || ferror(r->out)) r->error = errno ? errno : EIO;
+    if (r->error == EPIPE) {            /* `| head`: nobody reads on */
+        signal(SIGPIPE, SIG_DFL);
+        raise(SIGPIPE);
+    }
 }
 
 void results_begin(results *r, FILE *out, results_format format, const results_head *h)

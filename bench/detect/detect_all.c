@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One table: the seconds of a detection under every row, and how far its results are from those of
- * stock.
+ * One table: the seconds of a detection under every row, those of the CPU first, and how far its
+ * results are from those of stock.
  *
  *   detect_all [--rows NAME,NAME...] [--out FILE] CFG WEIGHTS IMAGE...
  *
@@ -229,20 +229,59 @@ static void measure_stock(void)
     stock_seconds = stats_median(seconds, (size_t)picture_count);
 }
 
-/* Returns how many rows are wrong. `rows`: the names, or NULL for all. */
-static int test_rows(const char *rows)
+/* Every name of the list is a row. */
+static void judge_names(const char *rows)
+{
+    char name[64];
+    for (const char *at = rows; at && *at; at += strcspn(at, ","), at += *at == ',') {
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ","), at);
+        if (gemm_find(name)) continue;
+        char like[128] = "";
+        gemm_append_like(like, sizeof like, name);
+        fprintf(stderr, "detect_all: '%s' is no variant; %s\n", name, like);
+        exit(2);
+    }
+}
+
+/* The rows of the list, or all: first those of the CPU, because a device may compile for minutes. */
+static size_t choose_rows(const char *names, const gemm_variant **rows)
+{
+    size_t n = 0;
+    for (int device = 0; device < 2; ++device) {
+        for (size_t i = 0; i < gemm_variant_count; ++i) {
+            const gemm_variant *v = &gemm_variants[i];
+            if (v->on_device == (device == 1) && (!names || listed(names, v->name))) rows[n++] = v;
+        }
+    }
+    return n;
+}
+
+/* On a terminal, until the row's line replaces it. */
+static void say_progress(size_t done, size_t all, const char *name, double begin)
+{
+    if (!isatty(STDERR_FILENO)) return;
+    fprintf(stderr, "[%zu/%zu] %s", done + 1, all, name);
+    if (done)
+        fprintf(stderr, ", about %.0f s left",
+                (gemm_now_s() - begin) / (double)done * (double)(all - done));
+}
+
+/* Returns how many rows are wrong. `names`: the rows, or NULL for all. */
+static int test_rows(const char *names)
 {
     int wrong = 0;
+    const gemm_variant *rows[gemm_variant_count];
+    const size_t n = choose_rows(names, rows);
     static const char *const modes[] = {
         [GEMM_HOOK] = "hook", [GEMM_DIRECT] = "direct", [GEMM_IM2COL] = "im2col"};
     print_table("%-14s %9s %9s   %-6s %11s   of a pass, GEMM_CONV=%s\n", "variant", "seconds",
                 "x stock", "labels", "difference", modes[gemm_get_state()->conv]);
-    for (size_t i = 0; i < gemm_variant_count; ++i) {
-        const gemm_variant *v = &gemm_variants[i];
-        if (rows && !listed(rows, v->name)) continue;
-        if (isatty(STDERR_FILENO))
-            fprintf(stderr, "%zu/%zu %s", i + 1, gemm_variant_count, v->name);
-        wrong += !test_row(v);
+    fprintf(stderr, "detect_all: %zu rows, %d pictures each; a pass of stock takes %.2f s\n", n,
+            picture_count, stock_seconds);
+    const double begin = gemm_now_s();
+    for (size_t i = 0; i < n; ++i) {
+        say_progress(i, n, rows[i]->name, begin);
+        wrong += !test_row(rows[i]);
     }
     return wrong;
 }
@@ -294,6 +333,7 @@ int main(int argc, char **argv)
         else return usage();
     }
     if (argc - at < 3) return usage();
+    judge_names(rows);
     /* The table of the run before stays until this one is whole. */
     snprintf(part, sizeof part, "%s.part-%ld", out ? out : "", (long)getpid());
     if (out && !(table_file = fopen(part, "w"))) return cannot_write(part);

@@ -3,9 +3,10 @@
  * Where the time of ./darknet goes: linked into it with --wrap (mk/programs.mk), so that Darknet's
  * own code is measured as it is.
  *
- * Each call below writes a line to file descriptor 3: its phase, milliseconds from the start of the
- * process to its begin and its end, and "main" or "beside", the thread. "read" and "fit" are the
- * picture's thread. It waits for the network's sizes between them.
+ * Each call below writes a line to file descriptor 3: its phase, milliseconds from the start of
+ * the process to its begin and its end, and "main" or "beside", the thread. "read" and "fit" are
+ * the picture's thread. It waits for the network's sizes between them. The end of "wait" helps
+ * with "fit".
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -59,7 +60,7 @@ PHASE_OF(network *, "cfg", parse_network_cfg, (char *file), (file))
 PHASE("weights", load_weights, (network *net, char *file), (net, file))
 PHASE_OF(image, "wait", picture_fitted, (picture *p, image *sized), (p, sized))
 PHASE_OF(float *, "pass", network_predict, (network *net, float *input), (net, input))
-PHASE("boxes", print_detections, (detection *d, int n, float thresh, char **names, int classes),
+PHASE("boxes", say_detections, (detection *d, int n, float thresh, char **names, int classes),
       (d, n, thresh, names, classes))
 PHASE("free", free_network, (network *net), (net))
 PHASE_OF(image, "pixels", picture_pixels, (picture *p), (p))
@@ -90,6 +91,7 @@ picture *__wrap_picture_start(char *file)
 
 int __wrap_sem_wait(sem_t *s)
 {
+    if (pthread_equal(pthread_self(), main_thread)) return __real_sem_wait(s);
     say("read", read_begins);
     const int status = __real_sem_wait(s);
     fit_begins = gemm_now_ms();

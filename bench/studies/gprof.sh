@@ -4,9 +4,9 @@
 #
 #   bench/studies/gprof.sh DARKNET FOLDER CFG WEIGHTS IMAGE VARIANT...
 #
-#   N=5          images a process       PROCESSES=2   processes whose samples are summed
+#   N=5          images a process       PROCESSES=1   processes whose samples are summed
 #
-# DARKNET is built with -pg. For each variant FOLDER gets NAME.flat.txt (the flat profile),
+# DARKNET is built with -pg, without its variants, whose samples come all the same. For each variant FOLDER gets NAME.flat.txt (the flat profile),
 # NAME.graph.txt (the call graph) and NAME.trace.csv. All together give gprof.tsv, gprof.md and,
 # with gnuplot, gprof.svg and .png.
 #
@@ -20,7 +20,7 @@ absolute() { case $1 in /*) echo "$1" ;; *) echo "$PWD/$1" ;; esac }
 darknet=$(absolute "$1") folder=$(absolute "$2") cfg=$(absolute "$3") weights=$(absolute "$4") image=$(absolute "$5")
 shift 5
 here=$(dirname "$0")
-: "${N:=5}" "${PROCESSES:=2}"
+: "${N:=5}" "${PROCESSES:=1}"
 for number in "N=$N" "PROCESSES=$PROCESSES"; do
     case ${number#*=} in
     0* | *[!0-9]* | '')

@@ -6,7 +6,7 @@
 #   - calls of the row an image, without layers that multiply nothing
 #   - seconds of the whole program an image
 #   - seconds of the OpenCL device an image, or -
-#   - every other symbol above 2%: "name 12.3%, ...", or -
+#   - every other symbol above 2%, with its seconds an image: "name=0.0123 ...", or -
 #
 #   awk -v row=NAME -v images=NUMBER -v trace_images=NUMBER -f gprof_row.awk PROFILE TRACE
 #
@@ -38,7 +38,7 @@ END {
             gemm += self[name]
             if (self[name] > self[symbol]) symbol = name
         } else if (percent[name] > 2) {
-            others = others (others == "" ? "" : ", ") sprintf("%s %.1f%%", name, percent[name])
+            others = others (others == "" ? "" : " ") sprintf("%s=%.4f", name, self[name] / images)
         }
     }
     printf "%s\t%s\t%.4f\t%d\t%.4f\t%s\t%s\n", row, symbol == "" ? "-" : symbol, gemm / images,

@@ -4,7 +4,7 @@
 #   awk -v tsv=FILE -f gprof_table.awk articles.tsv rows.tsv
 #
 # articles.tsv: source, row, its name there, value, unit. rows.tsv: as gprof_row.awk prints it.
-# "x" is a speed-up. Those of the last two columns are the article's, over its own baseline.
+# "x" is a speed-up.
 
 BEGIN { FS = "\t" }
 /^#/ { next }
@@ -15,6 +15,7 @@ FNR == NR { if ($1 == "004") article[$2] = $4; next }
 }
 
 function quotient(a, b) { return (b > 0 ? a / b : 0) }
+function gain(base, s) { return (base > 0 && s > 0 ? sprintf("%.0f%%", 100 * (base / s - 1)) : "-") }
 function times(base, s) { return (base > 0 && s > 0 ? sprintf("%.2f", base / s) : "-") }
 
 END {
@@ -32,15 +33,19 @@ END {
         print on_device ? " " device[r] " |" : ""
         printf "%s\t%s\t%.4f\n", r, gemm[r], total[r] - gemm[r] >tsv
     }
-    print "\nHotspots: the function of gemm with the most time, and all others above 2% of the whole. The"
-    print "last two columns are the article's, not measured here.\n"
-    print "| variant | hotspots | calls | ms a call | x mnk_acc | article s | x mnk_acc |"
+    print "\nThe table of the article: the function with its seconds and its share of the whole, and how much faster"
+    print "than mnk_acc it is. gemm: all functions of the variant, by the name of the one with the most time. Others: above"
+    print "2%. The last two columns are the article\047s own, of its machine.\n"
+    print "| variant | function | s an image | share | gain | article: s | article: gain |"
     print "|---|---|---:|---:|---:|---:|---:|"
     for (i = 1; i <= n; ++i) {
         r = rows[i]
-        printf "| %s | %s%s | %d | %.3f | %s | %s | %s |\n", r, symbol[r],
-            others[r] == "-" ? "" : ", " others[r], calls[r], 1000 * quotient(gemm[r], calls[r]),
-            times(gemm["mnk_acc"], gemm[r]), r in article ? article[r] : "-",
-            times(article["mnk_acc"], article[r])
+        printf "| %s | %s | %.4f | %.1f%% | %s | %s | %s |\n", r, symbol[r], gemm[r], 100 * quotient(gemm[r], total[r]),
+            gain(gemm["mnk_acc"], gemm[r]), r in article ? article[r] : "-", gain(article["mnk_acc"], article[r])
+        others_of = split(others[r] == "-" ? "" : others[r], other, " ")
+        for (k = 1; k <= others_of; ++k) {
+            split(other[k], part, "=")
+            printf "| | %s | %.4f | %.1f%% | | | |\n", part[1], part[2], 100 * quotient(part[2], total[r])
+        }
     }
 }

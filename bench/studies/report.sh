@@ -51,6 +51,63 @@ comparisons()
     done
 }
 
+# ---- the answer ----
+
+# The newest comparison with Darknet's own loops tells of a pass and of a whole image; else detect-all tells of a pass.
+answer()
+{
+    for comparison in $(comparisons); do
+        grep -q '^  "a": "stock",$' "$comparison.json" || continue
+        awk '
+            function value(key) { return match($0, "\"" key "\": [0-9.e+-]+") ? substr($0, RSTART + length(key) + 4, RLENGTH - length(key) - 4) : "" }
+            function text(key, at) { at = $0; sub(".*\"" key "\": \"", "", at); sub(/".*/, "", at); return at }
+            /^  "b":/ { b = text("b") }
+            /^  "cfg":/ { cfg = text("cfg"); sub(/.*\//, "", cfg); sub(/\.cfg$/, "", cfg) }
+            /^    "predicted":/ { on = 1 }
+            /^    "wall":/ { on = 0; wall = 1 }
+            /^      "b": / { if (on) ms = 1000 * value("median_s") }
+            /"ratio":/ && !/"control":/ { if (on) pass = value("ratio"); if (wall) image = value("ratio") }
+            on && /"verdict":/ { verdict = text("verdict") }
+            END {
+                if (verdict != "faster" || !(pass > 0) || !(image > 0)) exit 1
+                printf "**Take `%s`: a pass of %s takes %.3g ms, %.3g times as fast as Darknet\047s own loops.**", b, cfg, ms, 1 / pass
+                printf " A whole image is detected %.3g times as fast, because reading and drawing the picture take the rest.\n", 1 / image
+            }' "$comparison.json" && return
+    done
+    table=$(resolve detect-all/latest)/table.txt
+    [ ! -s "$table" ] || awk '
+        FNR > 1 && $3 ~ /^[0-9.]+$/ && $4 == "yes" && !/WRONG/ && (!best || $2 < best) { best = $2; name = $1; times = $3 }
+        END { if (best) printf "**Take `%s`: a pass takes %.3g ms, %.3g times as fast as Darknet\047s own loops.**\n", name, 1000 * best, times }' "$table"
+}
+
+# What the words of this page mean.
+legend()
+{
+    cat <<'END'
+
+- *multiply*: one call of gemm. *pass*: the network once, without the picture. *image*: reading, pass, drawing, writing.
+- `stock`: Darknet's own loops, on one thread. `mkn`, `tile_8` and others: loops of articles. `./gemm-bench --list` has all names.
+- Times are medians. A 95% interval holds the median of such runs in 19 of 20 cases. "2 times as fast" is the time of the first
+  divided by that of the second.
+END
+}
+
+# The last picture of `make detect`, with its command and what was found.
+picture()
+{
+    [ -s "$build/detect/predictions.jpg" ] && [ -s "$build/detect/said.txt" ] || return 0
+    awk '
+        NR == 1 { sub(/^\+ /, ""); command = $0; network = $4 == "test" ? $6 : $4; sub(/.*\//, "", network); sub(/\.cfg$/, "", network); next }
+        /: Predicted in / { pass = $0; sub(/.*Predicted in /, "", pass); sub(/ seconds.*/, "", pass) }
+        /: [0-9]+%$/ { sub(/: [0-9]+%$/, ""); if (!($0 in found)) order[++n] = $0; ++found[$0]; ++all }
+        END {
+            printf "\n%s found %d objects above 0.5", network, all
+            for (i = 1; i <= n; ++i) printf "%s %d %s", i == 1 ? ":" : ",", found[order[i]], order[i]
+            printf ", in a first pass of %.3g ms. The command: `%s`\n", 1000 * pass, command
+        }' "$build/detect/said.txt"
+    printf '\n![The picture with boxes](<detect/predictions.jpg>)\n'
+}
+
 # ---- a sentence for each result; the arguments are its folder ----
 
 say_ab()
@@ -66,11 +123,15 @@ say_ab()
         on && /"ratio":/ && !/"control":/ { ratio = value("ratio"); low = value("ratio_low"); high = value("ratio_high") }
         wall && /"ratio":/ && !/"control":/ { process = value("ratio") }
         on && /"verdict":/ { verdict = text("verdict"); why = text("why") }
+        wall && /"verdict":/ { process_verdict = text("verdict"); process_why = text("why") }
         END {
             printf "- `%s` against `%s` on %s: **%s**", b, a, cfg, verdict
             if (verdict == "faster" || verdict == "slower")
-                printf ", a pass %.2f times as fast (95%% interval %.2f to %.2f), the process %.2f times", 1 / ratio, 1 / high, 1 / low, 1 / process
+                printf ", a pass %.2f times as fast (95%% interval %.2f to %.2f)", 1 / ratio, 1 / high, 1 / low
             else if (why != "") printf " (%s)", why
+            printf ". The whole image, with reading and drawing: **%s**", process_verdict
+            if (process_verdict == "faster" || process_verdict == "slower") printf ", %.2f times as fast", 1 / process
+            else if (process_why != "") printf " (%s)", process_why
             print "."
         }' "$1.json"
 }
@@ -90,16 +151,16 @@ say_gprof()
 {
     awk -F '\t' '!/^#/ { gemm[$1] = $2; all[$1] = $2 + $3; if (!(name in all) || all[$1] < all[name]) name = $1 }
         END {
-            if (all["stock"] > 0) printf "- Under `stock` gemm takes %.0f%% of a detection (%.3f s). ", 100 * gemm["stock"] / all["stock"], all["stock"]
-            else printf "- "
-            if (all[name] > 0) printf "Under `%s`, the fastest in this profile, it takes %.0f%% (%.3f s).\n", name, 100 * gemm[name] / all[name], all[name]
+            printf "- By gprof, one image on one thread: "
+            if (all["stock"] > 0) printf "under `stock` gemm takes %.2f of %.2f s; ", gemm["stock"], all["stock"]
+            if (all[name] > 0) printf "under `%s`, the fastest there, %.2f of %.2f s.\n", name, gemm[name], all[name]
         }' "$1/gprof.tsv"
 }
 
 say_loops()
 {
     awk -F '\t' 'NR == 1 { name = $1; times = $5 } { last = $1 }
-        END { if (NR) printf "- `%s` is the fastest of %d loops, %s times as fast as `mkn`; `%s` is the slowest.\n", name, NR, times, last }' "$1/loops.tsv"
+        END { if (NR) printf "- One multiply: `%s` is the fastest of %d loops, %s times as fast as `mkn`; `%s` is the slowest.\n", name, NR, times, last }' "$1/loops.tsv"
 }
 
 # The fastest row of each network, with each number of threads. Of the columns those up to the time count.
@@ -169,15 +230,14 @@ machine()
     echo "${cpu:-$(uname -m)}, $(nproc) cores, $(uname -sm)"
 }
 
-# The chart of the summary, from the studies that have one figure a variant.
+# The chart of the summary, from the studies that compare with Darknet's own loops.
 chart()
 {
     set --
-    for kind in detect-all gprof loops; do
+    for kind in detect-all gprof; do
         case $kind in
         detect-all) file=$(resolve detect-all/latest)/table.txt option=detect=1 ;;
         gprof) file=$(resolve 'gprof*/results/latest' | head -n 1)/gprof.tsv option=gprof=1 ;;
-        loops) file=$(resolve loops/latest)/loops.tsv option=loops=1 ;;
         esac
         [ ! -s "$file" ] || set -- "$@" $option "$file"
     done
@@ -187,17 +247,17 @@ chart()
 
 summary()
 {
-    printf '# %s\n\nMade on %s.\n\n- Machine: %s\n' "$title" "$(date -u '+%Y-%m-%d %H:%M UTC')" "$(machine)"
+    printf '# %s\n\n' "$title"
+    answer
+    printf '\nMade on %s.\n\n- Machine: %s\n' "$(date -u '+%Y-%m-%d %H:%M UTC')" "$(machine)"
     for comparison in $(comparisons); do say_ab "$comparison"; done
     echo "$parts" | while IFS=$tab read -r folder command; do
         for dir in $(resolve "$folder"); do say "$dir"; done
     done
-    for picture in predictions.jpg predictions.png; do
-        [ ! -s "$build/report/$picture" ] ||
-            printf '\nThe last detection in this folder:\n\n![boxes](<report/%s>)\n' "$picture"
-    done
     [ ! -s "$svg" ] ||
-        printf '\nAll measured variants, over Darknet'"'"'s own loops:\n\n![variants](<report/variants.svg>)\n'
+        printf '\nHow many times as fast as Darknet'"'"'s own loops (`stock` = 1):\n\n![variants](<report/variants.svg>)\n'
+    picture
+    legend
 }
 
 details()
@@ -221,8 +281,7 @@ missing()
 {
     list=
     [ -n "$(comparisons)" ] || list=", \`$ab_command\`"
-    for picture in jpg png; do [ ! -s "$build/report/predictions.$picture" ] || drawn=1; done
-    [ -n "${drawn:-}" ] || list="$list, \`make detect\`"
+    [ -s "$build/detect/predictions.jpg" ] || list="$list, \`make detect\`"
     list=$list$(echo "$parts" | while IFS=$tab read -r folder command; do
         [ -n "$(resolve "$folder")" ] || printf ', `%s`' "$command"
     done)
@@ -242,22 +301,26 @@ html()
 <!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>$title</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><style>
-body { max-width: 75rem; margin: auto; padding: 1rem; font: 1rem/1.5 sans-serif; color: #222; }
+:root { color-scheme: light dark; --text: #222; --page: #fff; --line: #ccc; }
+@media (prefers-color-scheme: dark) { :root { --text: #ddd; --page: #181a1b; --line: #555; } }
+body { max-width: 75rem; margin: auto; padding: 1rem; font: 1rem/1.5 sans-serif; color: var(--text); background: var(--page); }
 p, li, h1, h2, h3 { overflow-wrap: anywhere; }
 p { overflow-x: auto; }
-h1 { margin-top: 3rem; border-top: 1px solid #ccc; }
+h1 { margin-top: 3rem; border-top: 1px solid var(--line); }
+h1:first-child { margin-top: 0; border: 0; }
+h1:first-child + p { font-size: 1.15rem; }
 table { display: block; overflow-x: auto; border-collapse: collapse; font-size: .9rem; }
-th, td { padding: .2rem .6rem; border-bottom: 1px solid #ccc; }
+th, td { padding: .2rem .6rem; border-bottom: 1px solid var(--line); }
 td:first-child { white-space: nowrap; }
 pre { overflow-x: auto; }
 th:not([align]) { text-align: left; }
-img { max-width: 100%; }
+img { max-width: 100%; background: #fff; }
 @media (max-width: 40rem) {
   body { padding: .5rem; }
   h1 { font-size: 1.3rem; margin-top: 2rem; }
-  table { font-size: .75rem; }
-  th, td { padding: .1rem .25rem; overflow-wrap: anywhere; }
-  pre { font-size: .65rem; }
+  table { font-size: .85rem; }
+  th, td { padding: .1rem .3rem; }
+  pre { font-size: .8rem; }
 }
 </style></head><body>
 END
@@ -269,11 +332,7 @@ if ! command -v cmark-gfm >/dev/null; then
     echo 'report: cmark-gfm is missing (Debian: cmark-gfm)' >&2
     exit 1
 fi
-# The drawing of the last detection, before the next one replaces it.
 mkdir -p "$build/report" || exit 1
-for picture in predictions.jpg predictions.png; do
-    [ ! -s $picture ] || cp $picture "$build/report/" || exit 1
-done
 svg=$build/report/variants.svg
 chart
 new=$page.new-$$

@@ -2,10 +2,9 @@
 # One chart of all measured variants: how many times as fast as Darknet's own loops, on a logarithmic
 # scale, as an SVG of 400 pixels.
 #
-#   awk -f report_chart.awk [detect=1 table.txt] [gprof=1 gprof.tsv] [loops=1 loops.tsv]
+#   awk -f report_chart.awk [detect=1 table.txt] [gprof=1 gprof.tsv]
 #
-# table.txt: of make detect-all, the whole detection. gprof.tsv: gemm alone. loops.tsv: one multiply,
-# over `mkn`, which has the order of Darknet's loops. Each of them sets its own baseline to 1.
+# table.txt: of make detect-all, a pass. gprof.tsv: gemm alone. `stock` is 1 in both.
 
 function add(variant, series, value)
 {
@@ -18,12 +17,11 @@ function add(variant, series, value)
     if (value > high) high = value
 }
 
-function x_of(value) { return 110 + 275 * (log(value) - log(low)) / (log(high) - log(low)) }
+function x_of(value) { return 140 + 245 * (log(value) - log(low)) / (log(high) - log(low)) }
 
-FILENAME != last_file { last_file = FILENAME; kind = detect ? 1 : gprof ? 2 : 3; detect = gprof = 0 }
+FILENAME != last_file { last_file = FILENAME; kind = detect ? 1 : 2; detect = gprof = 0 }
 kind == 1 && FNR > 1 && $3 ~ /^[0-9.]+$/ { add($1, 1, $3) }
 kind == 2 && !/^#/ { if ($1 == "stock") stock = $2; gemm[++m] = $1 "\t" $2 }
-kind == 3 && $5 ~ /^[0-9.]+$/ { add($1, 3, $5) }
 
 END {
     for (i = 1; i <= m; ++i) {
@@ -37,18 +35,18 @@ END {
         for (j = i; j > 1 && best[names[j]] > best[names[j - 1]]; --j) {
             name = names[j]; names[j] = names[j - 1]; names[j - 1] = name
         }
-    split("#1f6fb4 #d1495b #3a8f4d", color, " ")
-    split("a whole detection|gemm in it (gprof)|one multiply (loops, x mkn)", title, "|")
+    split("#1f6fb4 #d1495b", color, " ")
+    split("a pass (make detect-all)|the multiplies alone (make gprof)", title, "|")
     top = 18
-    for (s = 1; s <= 3; ++s) top += 14 * seen[s]
-    height = top + 13 * n + 8
+    for (s = 1; s <= 2; ++s) top += 16 * seen[s]
+    height = top + 17 * n + 8
     printf "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"400\" height=\"%d\" viewBox=\"0 0 400 %d\"", height, height
-    print " font-family=\"sans-serif\" font-size=\"10\"><rect width=\"400\" height=\"100%\" fill=\"white\"/>"
+    print " font-family=\"sans-serif\" font-size=\"12\"><rect width=\"400\" height=\"100%\" fill=\"white\"/>"
     y = 0
-    for (s = 1; s <= 3; ++s) {
+    for (s = 1; s <= 2; ++s) {
         if (!seen[s]) continue
-        y += 14
-        printf "<circle cx=\"116\" cy=\"%d\" r=\"3.5\" fill=\"%s\"/><text x=\"124\" y=\"%d\">%s</text>\n", y - 4, color[s], y, title[s]
+        y += 16
+        printf "<circle cx=\"146\" cy=\"%d\" r=\"3.5\" fill=\"%s\"/><text x=\"154\" y=\"%d\">%s</text>\n", y - 4, color[s], y, title[s]
     }
     for (decade = 0.001; decade <= 1000; decade *= 10)
         for (k = 1; k <= 5; k += k == 1 ? 1 : 3) {
@@ -59,9 +57,9 @@ END {
             printf "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%gx</text>\n", x_of(v), top - 4, v
         }
     for (i = 1; i <= n; ++i) {
-        y = top + 13 * i - 3
-        printf "<text x=\"102\" y=\"%d\" text-anchor=\"end\">%s</text>", y, names[i]
-        for (s = 1; s <= 3; ++s)
+        y = top + 17 * i - 4
+        printf "<text x=\"132\" y=\"%d\" text-anchor=\"end\">%s</text>", y, names[i]
+        for (s = 1; s <= 2; ++s)
             if ((names[i], s) in speed)
                 printf "<circle cx=\"%.1f\" cy=\"%d\" r=\"3.5\" fill=\"%s\"><title>%s: %.2fx, %s</title></circle>", x_of(speed[names[i], s]), y - 4, color[s], names[i], speed[names[i], s], title[s]
         print ""

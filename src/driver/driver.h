@@ -27,6 +27,9 @@ bool gemm_layer_run(const gemm_variant *, const layer_call *, gemm_note *note);
 /* Clears `note` and returns the context of a call under the present settings. */
 gemm_context gemm_make_context(gemm_note *note);
 
+/* Whether any call has read the environment yet. */
+bool gemm_is_started(void);
+
 /* The row of GEMM_IMPL; ends the program when it cannot run here. */
 const gemm_variant *gemm_chosen(void);
 

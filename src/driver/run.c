@@ -13,6 +13,7 @@
 #include "driver/failure.h"
 #include "driver/memory.h"
 #include "driver/start.h"
+#include "driver/summary.h"
 #include "driver/trace.h"
 #include "util/clock.h"
 #include "util/die.h"
@@ -128,7 +129,9 @@ static const gemm_variant *run_traced(const op_run *c)
     if (!c->state->trace) return run(c);
     const double start = gemm_now_ms();
     const gemm_variant *ran = run(c);
-    if (ran) gemm_trace_op(ran, c->op, gemm_now_ms() - start, c->note, gemm_planned_bytes());
+    const double ms = gemm_now_ms() - start;
+    if (ran && c->state->summary) gemm_summary_op(ran, c->op, ms, c->note);
+    else if (ran) gemm_trace_op(ran, c->op, ms, c->note, gemm_planned_bytes());
     return ran;
 }
 

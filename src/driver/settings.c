@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <unistd.h>
 
 static const char *wrong;       /* the first bad value, as a line, or NULL */
 
@@ -31,6 +32,18 @@ void gemm_refuse(const char *format, ...)
 const char *gemm_refused(void)
 {
     return wrong;
+}
+
+const char *gemm_preload(void)
+{
+    return gemm_is_privileged() ? NULL : getenv("LD_PRELOAD");
+}
+
+bool gemm_is_asked(void)
+{
+    char **entry = environ;
+    while (entry && *entry && strncmp(*entry, "GEMM_", 5)) ++entry;
+    return entry && *entry;
 }
 
 bool gemm_is_privileged(void)

@@ -10,6 +10,7 @@
 #include "cl/configure.h"
 #include "driver/driver.h"
 #include "driver/settings.h"
+#include "driver/summary.h"
 #include "driver/trace.h"
 #include "packed/isa/ukernel.h"
 #include "packed/packed.h"
@@ -26,6 +27,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,14 +39,9 @@ static const gemm_variant *find_impl(const char *name)
 {
     const gemm_variant *v = gemm_find(name);
     if (v) return v;
-    gemm_text names = {0};
-    for (size_t i = 0; i < gemm_variant_count; ++i)
-        gemm_text_add(&names, " %s", gemm_variants[i].name);
-    const gemm_variant *like = gemm_find_like(name);
-    gemm_refuse("GEMM_IMPL='%s' is no variant; %s%s%sthe variants are:%s", name,
-                like ? "did you mean " : "", like ? like->name : "", like ? "? " : "",
-                gemm_text_part(&names));
-    gemm_text_free(&names);
+    char like[128] = "";
+    gemm_append_like(like, sizeof like, name);
+    gemm_refuse("GEMM_IMPL='%s' is no variant; %s", name, like);
     return gemm_stock_row();
 }
 
@@ -182,6 +179,14 @@ static void start_calibration(const char *path, int auto_bits)
     else atexit(end_calibration);
 }
 
+static void start_trace(const char *path)
+{
+    state.summary = !strcmp(path, "summary");
+    if (state.summary) gemm_summary_open(state.impl->name, state.isa->name, &state.threads);
+    const int error = state.summary ? 0 : gemm_trace_open(path, state.reproducible);
+    if (error) gemm_refuse("GEMM_TRACE='%s' cannot be written: %s", path, strerror(error));
+}
+
 static void start(void)
 {
     const gemm_settings s = gemm_read_settings();
@@ -215,12 +220,15 @@ static void start(void)
                                             .row_count = gemm_variant_count,
                                             .bits = s.auto_bits},
                         s.tune ? GEMM_AUTO_TUNE : GEMM_AUTO_READ);
-    const int error = s.trace && !gemm_refused() ? gemm_trace_open(s.trace, s.reproducible)
-                                                      : 0;
-    if (error) gemm_refuse("GEMM_TRACE='%s' cannot be written: %s", s.trace, strerror(error));
+    if (s.trace && !gemm_refused()) start_trace(s.trace);
     if (s.calibrate && !gemm_refused()) start_calibration(s.calibrate, s.auto_bits);
 }
 GEMM_ONCE(start)
+
+bool gemm_is_started(void)
+{
+    return atomic_load(&start_done);
+}
 
 /* The program is ended here, outside of start(), because handlers of atexit come back. */
 const gemm_state *gemm_get_state(void)

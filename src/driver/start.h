@@ -27,6 +27,7 @@ typedef struct gemm_state {
     bool auto_scales;                   /* they are 8: `auto` gets the scales */
     size_t keep;                        /* of GEMM_KEEP; SIZE_MAX: plan.h has the default */
     bool check, trace, calibrate;       /* GEMM_CHECK=1, GEMM_TRACE and GEMM_CALIBRATE are set */
+    bool summary;                       /* GEMM_TRACE=summary: no row for each call */
 } gemm_state;
 
 /* The present state. The first call reads the environment, and ends the program when a variable has

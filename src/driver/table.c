@@ -182,15 +182,16 @@ const gemm_variant *gemm_find(const char *name)
     return NULL;
 }
 
-const gemm_variant *gemm_find_like(const char *name)
+void gemm_append_like(char *text, size_t size, const char *name)
 {
-    const gemm_variant *best = NULL;
-    int least = 3;
-    for (size_t i = 0; i < gemm_variant_count; ++i) {
-        const int distance = gemm_word_distance(name, gemm_variants[i].name);
-        if (distance >= least || distance >= (int)strlen(gemm_variants[i].name)) continue;
-        least = distance;
-        best = &gemm_variants[i];
+    enum { MOST = 3, FAR = 3 };
+    int named = 0;
+    for (int distance = 0; distance < FAR; ++distance) {
+        for (size_t i = 0; i < gemm_variant_count && distance < (int)strlen(name); ++i) {
+            const char *like = gemm_variants[i].name;
+            if (named == MOST || gemm_word_distance(name, like) != distance) continue;
+            gemm_append(text, size, "%s%s", named++ ? ", " : "did you mean ", like);
+        }
     }
-    return best;
+    gemm_append(text, size, "%sgemm-bench --list has all", named ? "? " : "");
 }

@@ -68,6 +68,11 @@ static bool has(long process, const char *variable, const char *value)
     return found;
 }
 
+bool gemm_parent_has(const char *variable, const char *value)
+{
+    return has(getppid(), variable, value);
+}
+
 /* ---- times ---- */
 
 static int64_t now(clockid_t clock)

@@ -120,6 +120,10 @@ commits ms20 nothing /a/darknet >out 2>err
 check 'commits: no such one, looked for alone' [ "$? $(cat err)" = "2 ab: B='nothing' is no commit, tag or branch of this repository" ]
 rm -rf looked && (cd repository && "$root/bench/ab/commits.sh" "$dir/looked" ms20 ms2 /a/darknet) >out 2>err
 check 'commits: looked for alone, nothing is built' [ "$? $(cat err)" = '0 ' ] && check 'commits: no folder' [ ! -e looked ]
+echo more >>repository/Makefile
+commits ms20 ms2 /a/darknet >out 2>err
+check 'commits: changes are left out' [ "$? $(cat err)" = '0 ab: 1 changed files are left out: only what is committed is built' ]
+(cd repository && git checkout -q Makefile)
 (cd repository && echo 'darknet: ; @echo broken; false' >Makefile && git commit -qam broken)
 commits ms20 HEAD /a/darknet true >out 2>err
 check 'commits: cannot be built' [ $? = 1 ]
@@ -206,7 +210,7 @@ unknown_row()
     check "status 2: $*" [ $? = 2 ]
     check "$message" [ "$(cat err)" = "ab: $message" ]
 }
-unknown_row 'A=stok: no such variant; did you mean stock?' --a stok
+unknown_row 'A=stok: no such variant; did you mean stock? gemm-bench --list has all' --a stok
 unknown_row 'B=nothing: no such variant; gemm-bench --list has all' --a stock --b nothing
 unknown_row 'B=nothing: no such variant; gemm-bench --list has all' --check --a stock --b nothing
 "$ab" --check --a stock --b packed >out 2>err

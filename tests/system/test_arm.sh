@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # arm64 or armhf, under qemu: detections have the labels of this machine's own build, and the library
-# reaches an unpatched program by each of its ways.
+# reaches an unpatched program by each of its ways. The library of the arm64 wheel detects too.
 #
 #   tests/system/test_arm.sh NAME COMPILER MODELS_FOLDER OUT_OF_BUILD QEMU...
 . tests/support/lib.sh
@@ -53,4 +53,21 @@ for image in dog person; do
         fail "labels-$name-$image" "$(tr '\n' ' ' <"$work/arm") instead of $(tr '\n' ' ' <"$work/expected"): $(tail -n 1 "$work/error")"
     fi
 done
+
+# ---- the wheel's library, as Python calls it ----
+# Of arm64 alone. Labels become numbers, in any order.
+[ $name = arm64 ] || finish
+awk -v names=data/coco.names '
+    BEGIN { while ((getline line <names) > 0) number[line] = n++ }
+    split($0, part, ": ") == 2 && part[1] in number { print number[part[1]] ": " part[2] }' "$work/expected" |
+    sort >"$work/numbers"
+check wheel-$name-client $cc -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -Isrc -isystem "$BUILD/darknet/include" \
+    tests/support/python_client.c -o "$work/client" -ldl
+"$@" "$work/client" "$arm/wheel/libdarknet.so" "$models/yolo-fastest-1.1.cfg" "$models/yolo-fastest-1.1.weights" \
+    "data/$image.jpg" 2>"$work/error" | sort >"$work/arm"
+if [ -s "$work/numbers" ] && cmp -s "$work/arm" "$work/numbers"; then
+    pass wheel-$name
+else
+    fail wheel-$name "$(tr '\n' ' ' <"$work/arm") instead of $(tr '\n' ' ' <"$work/numbers"): $(tail -n 1 "$work/error")"
+fi
 finish

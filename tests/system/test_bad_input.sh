@@ -5,7 +5,6 @@
 
 weights=$1      # of cfg/yolov3-tiny.cfg
 darknet_folder "$work/here"
-./gemm-bench --list >"$work/list"
 cd "$work/here" || exit 1
 mkdir directory
 
@@ -17,13 +16,13 @@ own_line()
     if grep -q "^$2" "$work/output"; then pass "$1"; else fail "$1" "no line begins with '$2': $(tail -n 2 "$work/output")"; fi
 }
 
-# The one line names the variable, the value and all that is allowed.
-variants=$(awk -F '\t' '{ printf " %s", $1 }' "$work/list")
-expect_failure env-unknown-impl "gemm: GEMM_IMPL='blok2d' is no variant; did you mean block2d? the variants are:$variants" \
+# The one line names the variable, the value and the nearest names.
+expect_failure env-unknown-impl "gemm: GEMM_IMPL='blok2d' is no variant; did you mean block2d, block1d? gemm-bench --list has all" \
     env GEMM_IMPL=blok2d $detect
 own_line env-unknown-impl-line "gemm: GEMM_IMPL='blok2d' "
+expect_failure env-unknown-three "did you mean tile_8, tile_2, tile_4? gemm-bench --list has all" env GEMM_IMPL=tile8 $detect
 for name in PACKED 'packed '; do
-    expect_failure "env-impl-$name" "gemm: GEMM_IMPL='$name' is no variant; did you mean packed? the variants are:" \
+    expect_failure "env-impl-$name" "gemm: GEMM_IMPL='$name' is no variant; did you mean packed? gemm-bench --list has all" \
         env GEMM_IMPL="$name" $detect
 done
 expect_failure env-empty-impl "GEMM_IMPL='' is no variant" env GEMM_IMPL= $detect
@@ -72,6 +71,22 @@ expect_failure env-trace-directory "GEMM_TRACE='directory' cannot be written: Is
     env GEMM_TRACE=directory $detect
 expect_failure env-trace-full "GEMM_TRACE='/dev/full' cannot be written: No space left" \
     env GEMM_TRACE=/dev/full $detect
+
+# refused NAME MESSAGE COMMAND...: with status 2
+refused() { expect_failure "$@"; check "$1-status" [ $status = 2 ]; }
+refused option-unknown 'Not an option of detect, or without its value: -tresh (there are -thresh NUMBER,' $detect -tresh .3
+refused option-of-detector 'Not an option of detector, or without its value: -tresh' ./darknet detector test cfg/coco.data \
+    cfg/kite-demo.cfg cfg/kite-demo.weights data/kite.jpg -tresh .3
+refused option-without-value 'Not an option of detect, or without its value: -thresh' $detect -thresh
+refused function-unknown 'Not an option: --help' ./darknet --help
+refused function-none 'usage: ./darknet' ./darknet
+refused function-of-detector 'not tset' ./darknet detector tset cfg/coco.data cfg/kite-demo.cfg
+refused cfg-not-named 'detect needs a cfg file: ./darknet detect CFG WEIGHTS [PICTURE]' ./darknet detect
+refused other-folder 'detect reads cfg/coco.data and data/ in the current folder' \
+    sh -c 'cd directory && exec ../darknet detect "$1" "$2" x.jpg' - "$root/cfg/kite-demo.cfg" "$root/cfg/kite-demo.weights"
+expect_failure video-without-opencv 'Demo needs OpenCV for webcams and videos' \
+    ./darknet detector demo cfg/coco.data cfg/kite-demo.cfg cfg/kite-demo.weights film.mp4
+expect option-before-picture 'Predicted in' ./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights -out drawn data/kite.jpg
 
 yolo="./darknet detect cfg/yolov3-tiny.cfg"
 needs='detect needs a weights file: ./darknet detect CFG WEIGHTS [PICTURE]'

@@ -127,10 +127,17 @@ done >"$work/prepared"
 awk '$1 == "first" { all = $2; told = $3 } $1 == "second" && told == 0 && $3 > 5 && $2 < all { fewer = 1 }
     END { exit !fewer }' "$work/prepared" && pass prepare || fail prepare "$(cat "$work/prepared")"
 
+# GEMM_TRACE=summary: each way with its share of the time, the longest first.
+GEMM_IMPL=auto GEMM_TRACE=summary labels ./darknet cfg/yolov3-tiny.cfg "$untrained" 2>&1 >/dev/null | grep '^gemm:' >"$work/summary"
+check summary-head grep -q '^gemm: GEMM_IMPL=auto, [a-z0-9]*, threads: [0-9]*, calls: [0-9]*, [0-9.]* ms$' "$work/summary"
+check summary-way grep -q 'calls: *[0-9]*, packed winograd4$' "$work/summary"
+check summary-shares awk 'NR > 1 { sum += $2; if (NR > 2 && $2 + 0 > last) bad = 1; last = $2 + 0 } END { exit bad || sum < 99 || sum > 101 }' "$work/summary"
+
 # make plan: a line for each call, with its way and why. 13 convolutions, and layers. A route without copies has none.
 bench/studies/plan.sh "$OUT/darknet" cfg/yolov3-tiny.cfg >"$work/plan" 2>&1
 check plan-lines [ "$(grep -c '^| .* batch 1' "$work/plan")" -ge 17 ]
-check plan-why grep -q '^| 3x3/1 .* | 64,10816,288 | packed winograd4 | 398.7 | [1-9][0-9]* | .*winograd4: 0\.[0-9]* of implicit |$' "$work/plan"
+check plan-why grep -q '^| 3x3/1 .* | 64,10816,288 | packed winograd4 | 398.7 | [1-9][0-9]* | .*winograd4: 0\.[0-9]* times as long as implicit |$' "$work/plan"
+check plan-legend [ "$(grep -c '^call: filter/stride' "$work/plan")" = 1 ]
 expect=$(bench/studies/plan.sh "$OUT/darknet" /none 2>&1)
 [ $? = 2 ] && [ "$expect" = "Couldn't open file: /none" ] && pass plan-no-cfg || fail plan-no-cfg "$expect"
 

@@ -322,6 +322,11 @@ echo before >"$work/kept"
 is detect_all_keeps 'before' "$(cat "$work/kept")"
 "$build/bench/detect_all" --rows stock --out "$work/kept" cfg/yolov3-tiny.cfg "$weights" data/kite.jpg >/dev/null 2>&1
 is detect_all_baseline 'stock 1.00' "$(awk '$1 == "stock" { print $1, $3 }' "$work/kept")"
+"$build/bench/detect_all" --rows stok cfg/yolov3-tiny.cfg "$weights" data/kite.jpg >"$work/out" 2>&1
+is detect_all_names "2 detect_all: 'stok' is no variant; did you mean stock? gemm-bench --list has all" "$? $(cat "$work/out")"
+OCL_ICD_VENDORS=/nowhere "$build/bench/detect_all" --rows cl,mkn cfg/kite-demo.cfg cfg/kite-demo.weights data/kite.jpg >"$work/out" 2>"$work/err"
+is detect_all_cpu_first 'mkn cl ' "$(awk 'NR > 1 { printf "%s ", $1 }' "$work/out")"
+is detect_all_estimate 1 "$(grep -c '^detect_all: 2 rows, 1 pictures each; a pass of stock takes [0-9.]* s$' "$work/err")"
 is detect_all_goes_on 1 "$(grep -c '^packed .* yes ' "$work/table")"
 export LD_LIBRARY_PATH="$outside"
 
@@ -382,6 +387,9 @@ for format in --csv --json ''; do
         '/dev/full could not be written: No space left on device' \
         "$bench" $quick --impl stock -s 3,3,3 $format -o /dev/full
 done
+# `| head` ends it at once and without a word.
+{ "$bench" $quick --impl stock -s 3,3,3 -s 5,5,5 --csv 2>"$work/err"; echo $? >"$work/status"; } | :
+is bench_closed_pipe '141 0' "$(cat "$work/status") $(grep -c written "$work/err")"
 expect_failure bench_full_list 'could not be written: No space left' \
     sh -c "'$bench' --list >/dev/full"
 

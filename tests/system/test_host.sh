@@ -40,13 +40,21 @@ ends unusable '^gemm: GEMM_IMPL=openblas cannot run here: libopenblas.so has no 
     GEMM_IMPL=openblas LD_LIBRARY_PATH="$work/empty"
 # Nothing of a long value is cut before the reason.
 ends long-trace "^gemm: GEMM_TRACE='/xx*' cannot be written: File name too long" GEMM_TRACE="/$(printf %5000s '' | tr ' ' x)"
-ends long-impl "^gemm: GEMM_IMPL='xx*' is no variant; the variants are:" GEMM_IMPL="$(printf %5000s '' | tr ' ' x)"
+ends long-impl "^gemm: GEMM_IMPL='xx*' is no variant; gemm-bench --list has all\$" GEMM_IMPL="$(printf %5000s '' | tr ' ' x)"
 # Every thread finds the error, and the first one ends the program.
 ends check '^gemm: GEMM_CHECK: stock is wrong' GEMM_IMPL=stock GEMM_CHECK=1
 
 # A trace that is whole, and a handler that multiplies after it was closed.
 env GEMM_TRACE="$work/trace" "$host" end 0 >"$work/output" 2>&1
 is ends-well "0, handler done, 2 lines" "$?, $(cat "$work/output"), $(wc -l <"$work/trace") lines"
+
+# A summary in place of rows.
+env GEMM_TRACE=summary GEMM_IMPL=stock GEMM_THREADS=2 "$host" end 0 >"$work/output" 2>"$work/error"
+is ends-summary '0, 2 lines, 1 of all calls, 1 of a way' "$?, $(wc -l <"$work/error") lines, $(grep -c \
+    '^gemm: GEMM_IMPL=stock, [a-z0-9]*, threads: 2, calls: 1, [0-9.]* ms$' "$work/error") of all calls, $(grep -c \
+    '^gemm: 100.0% *[0-9.]* ms, calls: *1, stock multiply$' "$work/error") of a way"
+env GEMM_TRACE=summary GEMM_IMPL=nonsense "$host" end 0 >"$work/output" 2>"$work/error"
+is ends-summary-of-none '1 line' "$(wc -l <"$work/error") line"
 
 # ---- the trace of several processes ----
 export GEMM_IMPL=packed

@@ -12,11 +12,11 @@ prefix=$work/prefix     # a real one, so that what is installed can run where it
 # is NAME WANTED GOT
 is() { if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "wanted '$2', got '$3'"; fi; }
 
-# project TARGET VARIABLE...: make on what is built
-project() { env -u MAKELEVEL make INSTALL=0 "BUILD=$BUILD" "OUT=$OUT" "$@"; }
+# project TARGET VARIABLE...: make on what is built, without what another `make layers` left
+project() { env -u MAKELEVEL make INSTALL=0 "BUILD=$BUILD" "OUT=$OUT" LAYERS= "$@"; }
 
 # files FOLDER: all but folders, sorted
-files() { (cd "$1" && find . ! -type d | sort); }
+files() { [ ! -d "$1" ] || (cd "$1" && find . ! -type d | sort); }
 
 # ---- install, and nothing left ----
 check install-dest project install "DESTDIR=$dest" PREFIX=/opt/gemm
@@ -38,13 +38,26 @@ is install-no-destdir '' "$(grep -rIl "$dest" "$dest")"
 touch "$dest/opt/gemm/lib/mine"
 check uninstall project uninstall "DESTDIR=$dest" PREFIX=/opt/gemm
 is uninstall-left ./opt/gemm/lib/mine "$(files "$dest")"
+is uninstall-left-folders './opt ./opt/gemm ./opt/gemm/lib ' "$(cd "$dest" && find ./* -type d | sort | tr '\n' ' ')"
+is install-dest-next "Installed in $dest/opt/gemm, for /opt/gemm" "$(project install "DESTDIR=$dest" PREFIX=/opt/gemm 2>&1 | tail -n 1)"
+project uninstall "DESTDIR=$dest" PREFIX=/opt/gemm
+# Folders that were there stay, also empty ones.
+mkdir -p "$work/local/lib/pkgconfig" "$work/local/share/man"
+find "$work/local" | sort >"$work/before"
+check install-layers project install "PREFIX=$work/local" "LAYERS=$OUT/libdarknet-gemm.so"
+is install-layers-next "Whole layers: LD_PRELOAD=$work/local/lib/libdarknet-layers.so before the command of the Darknet that it was made for" \
+    "$(grep Whole "$work/check")"
+check install-layers-there test -s "$work/local/lib/libdarknet-layers.so"
+check install-twice project install "PREFIX=$work/local"
+check uninstall-layers project uninstall "PREFIX=$work/local"
+is uninstall-own-folders '' "$(find "$work/local" | sort | diff "$work/before" -)"
 check install-libdir project install "DESTDIR=$work/other" PREFIX=/usr LIBDIR=lib/some-triplet BENCH=0
 is install-libdir-files '0 7' "$(files "$work/other" | grep -c 'gemm-bench\|usr/lib/[^s]') $(files "$work/other" | grep -c usr/lib/some-triplet/)"
 is install-libdir-pc '${prefix}/lib/some-triplet' "$(sed -n 's/^libdir=//p' "$work/other/usr/lib/some-triplet/pkgconfig/darknet-gemm.pc")"
 check install-libdir-cmake grep -qF '{CMAKE_CURRENT_LIST_DIR}/../../../.."' "$work/other/usr/lib/some-triplet/cmake/darknet-gemm/darknet-gemm-config.cmake"
 expect_failure install-libdir-wrong "LIBDIR='/lib' is no folder below PREFIX" project install "DESTDIR=$work/other" LIBDIR=/lib
 check uninstall-libdir project uninstall "DESTDIR=$work/other" PREFIX=/usr LIBDIR=lib/some-triplet
-is uninstall-libdir-left '' "$(files "$work/other")"
+is uninstall-libdir-left "$work/other" "$(find "$work/other")"
 expect_failure install-relative "PREFIX='here' is no absolute path" project install PREFIX=here
 touch "$work/file"
 expect_failure install-unwritable "PREFIX='$work/file/below': mkdir: " project install "PREFIX=$work/file/below"
@@ -57,7 +70,8 @@ done | wc -l)"
 
 # ---- programs that find it ----
 check install-prefix project install "PREFIX=$prefix"
-is install-next "Installed in $prefix. Now: $prefix/bin/darknet-gemm run COMMAND, or man darknet-gemm" "$(tail -n 1 "$work/check")"
+is install-next "Installed in $prefix. Now: $prefix/bin/darknet-gemm run COMMAND, or man darknet-gemm
+A program that was linked with the library needs LD_LIBRARY_PATH=$prefix/lib" "$(tail -n 2 "$work/check")"
 kilobytes=$(du -sk "$prefix" | cut -f 1)
 check install-is-small [ "$kilobytes" -gt 1024 -a "$kilobytes" -lt 12288 ]
 is installed-soname "$soname" "$(readelf -d "$prefix/lib/libdarknet-gemm.so" | sed -n 's/.*soname: \[\(.*\)\]/\1/p')"
@@ -99,15 +113,16 @@ is run-reached 'darknet-gemm: 3 calls reached the library' "$(tail -n 1 "$work/e
 GEMM_TRACE=- "$run" run sh -c 'echo "$1"; exit 7' sh 'a  b' >"$work/out" 2>"$work/err"
 is run-status 7 $?
 is run-words 'a  b' "$(cat "$work/out")"
+unreached() { echo "gemm: no call of '$1' reached $soname, which reaches Darknet and BLAS in shared libraries alone. For a program that holds Darknet itself there are make patch and make wrap"; }
 is run-not-reached 'darknet-gemm: no call reached the library: man darknet-gemm says which programs it reaches' "$(cat "$work/err")"
+is run-not-reached-once "$(unreached true)" "$("$run" run GEMM_TRACE=- true 2>&1)"
 is run-quiet '57 66 129 150' "$("$run" run "$work/shared" 2>&1)"
 # An executable that holds its gemm itself is named, and others called darknet are not.
-holds="darknet-gemm: '$work/holds/darknet' seems to hold its gemm itself, so this library does not reach it: patch or link it (make patch, make wrap)"
 mkdir "$work/holds" "$work/needs"
 echo 'int main(void) { return 3; }' | $CC -x c -o "$work/holds/darknet" -
 "$run" run "$work/holds/darknet" 2>"$work/err"
 is run-holds-status 3 $?
-is run-holds-gemm "$holds" "$(cat "$work/err")"
+is run-holds-gemm "$(unreached darknet)" "$(cat "$work/err")"
 cp "$work/shared" "$work/needs/darknet"
 is run-needs-library '57 66 129 150' "$("$run" run "$work/needs/darknet" 2>&1)"
 printf '#!/bin/sh\necho script\n' >"$work/needs/darknet" && chmod +x "$work/needs/darknet"

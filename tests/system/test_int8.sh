@@ -77,7 +77,7 @@ wrong folder "IMAGES='data' is a folder: name the files in it" "$demo.cfg" "$dem
 wrong cfg-is-folder "CFG='data' is a folder: name the file" data "$demo.weights" data/dog.jpg
 wrong no-picture 'IMAGES names no picture' "$demo.cfg" "$demo.weights"
 wrong first-picture 'Darknet ended after 0 of 1 pictures: Cannot load image' "$demo.cfg" "$demo.weights" data/coco.names
-wrong picture "Darknet ended after 1 of 2 pictures: Cannot load image \"$(realpath data/coco.names)\", STB Reason" "$demo.cfg" "$demo.weights" data/dog.jpg data/coco.names
+wrong picture "Darknet ended after 1 of 2 pictures: Cannot load image \"$(realpath data/coco.names)\": it is no PNG" "$demo.cfg" "$demo.weights" data/dog.jpg data/coco.names
 wrong cfg "CFG='none.cfg' is no file that can be read" none.cfg "$demo.weights" data/dog.jpg
 wrong weights "WEIGHTS='none.weights' is no file that can be read" "$demo.cfg" none.weights data/dog.jpg
 wrong short 'Darknet ended after 0 of 1 pictures: ' "$demo.cfg" "$demo.cfg" data/dog.jpg

@@ -238,6 +238,7 @@ esac
 # What make layers says: the next step, and what it lacks.
 if [ -z "$cross" ]; then
     check says-how sh -c "make -n INSTALL=0 BUILD='$BUILD' layers | grep -qF 'before the command of that Darknet: LD_PRELOAD='"
+    check says-what-is-reached sh -c "make -n INSTALL=0 BUILD='$BUILD' layers | grep -q 'darknet of Debian, is not reached'"
     mkdir -p "$work/no-opencv/src-lib"
     cp tests/support/fake_forks/hankai/src-lib/* "$work/no-opencv/src-lib"
     echo '#include <opencv2/missing.hpp>' >"$work/no-opencv/src-lib/darknet_internal.hpp"
@@ -299,6 +300,14 @@ else
     skip debian "no /usr/lib/darknet/libdarknet.so (Debian: darknet)"
 fi
 [ -n "$cross" ] || judged
+# Debian's executable under the preload: one line at its end.
+if [ -z "$cross" ] && [ -x /usr/bin/darknet ]; then
+    said=$(LD_PRELOAD=$OUT/libdarknet-layers.so /usr/bin/darknet nothing 2>&1 | grep '^gemm:')
+    case $said in
+    "gemm: no call of 'darknet' reached libdarknet-layers.so"*) pass executable-said ;;
+    *) fail executable-said "$said" ;;
+    esac
+fi
 fake fake-alexeyab alexeyab group_id include/darknet.h $CC
 patched_fake
 wrapped_fake

@@ -32,7 +32,15 @@ expect_trace()
 }
 
 # ---- nothing happens unasked ----
-is library-silent '' "$(LD_PRELOAD=$library GEMM_TRACE=- GEMM_IMPL=nonsense /bin/true 2>&1)"
+is library-silent '' "$(LD_PRELOAD=$library /bin/true 2>&1)"
+# A preload that reaches nothing says so where a variable is set or the program is called darknet, but not for what a
+# shell starts.
+mkdir "$work/named" && cp /bin/true "$work/named/darknet"
+for program in "env GEMM_TRACE=- GEMM_IMPL=nonsense /bin/true" "$work/named/darknet"; do
+    is "library-unreached-${program##*/}" "gemm: no call of '${program##*/}' reached libdarknet-gemm.so" \
+        "$(env LD_PRELOAD="$library" $program 2>&1 | sed 's/, which reaches .*//')"
+done
+is library-unreached-shell '' "$(LD_PRELOAD=$library GEMM_IMPL=stock bash -c 'ls / >/dev/null; /bin/true; :' 2>&1)"
 # Our own functions have a version; those that replace a host's have none.
 nm -D --defined-only "$library" | awk '$2 != "A" { sub(/@@/, " ", $3); print $3 }' | sort >"$work/exported"
 sort src/lib/exports >"$work/wanted"

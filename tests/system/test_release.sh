@@ -7,7 +7,7 @@
 is() { if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "wanted '$2', got '$3'"; fi; }
 
 # ---- SPDX, in one of the first two lines ----
-find Makefile .ci mk src kernels bench tests setup demo install examples debian -type f \
+find Makefile .ci mk src kernels bench tests setup demo install examples python debian -type f \
     \( -name '*.[ch]' -o -name '*.cl' -o -name '*.sh' -o -name '*.mk' -o -name '*.awk' -o -name '*.py' -o \
     -name '*.gnuplot' -o -name '*.in' -o -name 'CMakeLists.txt' -o -name Makefile -o -path .ci/run -o \
     -path debian/rules \) 2>/dev/null >"$work/sources"

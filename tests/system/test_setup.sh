@@ -237,6 +237,29 @@ check make-weights-beside make detect CFG="$work/a b/net.cfg" GEMM_IMPL=packed
 cp "$work/check" "$work/said"
 check make-weights-beside-detects grep -q "^data/kite.jpg: Predicted in" "$work/said"
 check make-weights-beside-trained sh -c '! grep -qi untrained "$1"' - "$work/said"
+
+# Own names and folders by make detect. A class without a name is told before Darknet runs.
+for n in 1 2 3; do ln -s "$root/data/dog.jpg" "$work/a b/$n.JPG"; done
+seq -f 'class%g' 80 >"$work/a b/own names"
+detect_own() { make detect INSTALL=0 CFG="$work/a b/net.cfg" "$@"; }
+check make-names detect_own NAMES="$work/a b/own names" IMAGE=data/dog.jpg
+cp "$work/check" "$work/said"
+check make-names-shown grep -q '^class17: [0-9]*%$' "$work/said"
+check make-folder detect_own IMAGE="$work/a b"
+check make-folder-pictures [ "$(grep -c 'Predicted in' "$work/check") $(ls "$BUILD"/detect/pictures/[123].jpg | wc -l)" = '3 3' ]
+expect_failure make-folder-empty "make detect: IMAGE=$work/offered.d is a folder without a .jpg" \
+    sh -c 'mkdir "$1.d"; make detect INSTALL=0 CFG="$2" IMAGE="$1.d"' - "$work/offered" "$work/a b/net.cfg"
+echo text >"$work/a b/0.png"
+expect_failure make-folder-bad-file "Cannot load image \"$work/a b/0.png\"" detect_own IMAGE="$work/a b"
+check make-folder-goes-on [ "$(grep -c 'Predicted in' "$work/output")" = 3 ]
+printf 'one\ntwo\n' >"$work/two names"
+expect_failure make-names-few 'net.cfg has 34 classes, and ' detect_own NAMES="$work/two names"
+expect_failure make-names-missing 'make detect: NAMES=/none is no file' detect_own NAMES=/none
+{ printf 'BM\106\0\0\0\0\0\0\0\66\0\0\0\50\0\0\0\2\0\0\0\2\0\0\0\1\0\30\0\0\0\0\0\20\0\0\0'; head -c 32 /dev/zero; } >"$work/black.bmp"
+check make-nothing-found detect_own IMAGE="$work/black.bmp"
+cp "$work/check" "$work/said"
+check make-nothing-found-said grep -qx '0 objects above 0.5' "$work/said"
+
 make -n ab A=stock B=packed CFG=cfg/kite-demo.cfg 2>/dev/null >"$work/said"
 check make-weights-beside-ab grep -q "weights='*cfg/kite-demo.weights" "$work/said"
 make -n bench-detect NETWORKS=cfg/kite-demo.cfg=cfg/kite-demo.weights 2>/dev/null >"$work/said"

@@ -182,6 +182,27 @@ static void test_control(void)
     else report_fail("control-as-much", "%s %s", r.verdict, r.why);
 }
 
+/* A faster B beside a control that is as wide, wide but not so wide, and narrow. */
+static void test_too_noisy(void)
+{
+    static const struct { double low, high; const char *want; } cases[] = {
+        {0.75, 1.1, "too noisy"}, {0.9, 1.3, "too noisy"}, {0.9, 1.2, "faster"},
+        {0.95, 1.1, "faster"}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        stats_pair pairs[PAIRS];
+        static ab_result r;
+        const ab_verdict_rule rule = ab_rule(1);
+        for (size_t i = 0; i < PAIRS; i++)
+            pairs[i] = (stats_pair){1, 0.8 + 1e-4 * (double)(i % 3), i / 4, 0};
+        r.control = (ab_control){.n = 8, .ratio = 1,
+                                 .interval = {cases[k].low, cases[k].high}};
+        ab_judge(&r, pairs, PAIRS, &rule, 1);
+        if (!strcmp(r.verdict, cases[k].want)) report_pass("control-width");
+        else report_fail("control-width", "%g to %g: %s %s", cases[k].low, cases[k].high,
+                         r.verdict, r.why);
+    }
+}
+
 /* B takes `usual` of A's time, in the last `odd` rounds `last`. Both drift up by `drift`. */
 static const char *verdict_of(double usual, double last, size_t odd, double drift)
 {
@@ -244,6 +265,7 @@ int main(void)
     test_goes_on(&machines[0], &machines[1], seed);
     test_smallest(seed);
     test_control();
+    test_too_noisy();
     const int small = count_verdicts(&machines[0], 0.95, "faster", seed);
     const int tiny = RUNS - count_verdicts(&machines[0], 0.997, "no difference shown", seed);
     if (small < RUNS * 19 / 20 || tiny > 0)

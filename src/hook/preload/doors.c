@@ -18,6 +18,7 @@
 #include "hook/preload/doors.h"
 #include "hook/preload/pass.h"
 #include "hook/preload/slots.h"
+#include "lib/reach.h"
 #include "util/forked.h"
 
 #include <dlfcn.h>
@@ -314,10 +315,10 @@ static int verify(const void *first, const void *behind)
 static void judge(host *h, const void *first, const void *behind)
 {
     h->layout = verify(first, behind);
-    if (h->layout == OTHER)
-        fprintf(stderr, "gemm: libdarknet-layers.so was built for another Darknet, whose layer has "
-                        "%zu bytes, and stays out: make layers DARKNET_SRC=folder\n",
-                sizeof(layer));
+    if (h->layout != OTHER) return;
+    gemm_reach_said = true;
+    fprintf(stderr, "gemm: libdarknet-layers.so was built for another Darknet, whose layer has "
+                    "%zu bytes, and stays out: make layers DARKNET_SRC=folder\n", sizeof(layer));
 }
 
 /* ---- What a door does ---- */

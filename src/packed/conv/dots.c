@@ -56,7 +56,7 @@ static void convolve_dots(void *arg, int chunk, void *scratch)
 static const char *plan_dots(const conv_call *c, const gemm_context *context,
                              packed_choice *choice)
 {
-    if (!gemm_conv_is_dots(c)) return "smaller than the image";
+    if (!gemm_conv_is_dots(c)) return "the filter is smaller than the image";
     const gemm_ukernel *u = context->isa;
     dots_job d = {.u = u, .K = gemm_conv_taps(c)};
     d.threads = packed_threads(c->n, c->batch, d.K, context->threads);

@@ -13,8 +13,8 @@
 typedef struct packed_choice {
     bool asked;                 /* the user named the way, so it takes what it can and not only what
                                    it is fastest for */
-    char weighed[48];           /* where context->timed: how it compares, such as "0.61 of
-                                   implicit"; else "" */
+    char weighed[48];           /* where context->timed: how it compares, such as "0.61 times as
+                                   long as implicit"; else "" */
     _Alignas(16) unsigned char own[512];    /* the way's own struct: all that depends on sizes and
                                                settings, and no address */
 } packed_choice;

@@ -537,7 +537,7 @@ static const char *plan_winograd(const conv_call *c, const gemm_context *context
         return "not 3x3 of stride 1 and one group";
     if (!choice->asked && context->direct) return "GEMM_CONV=direct";
     if (!choice->asked && context->timed)
-        snprintf(choice->weighed, sizeof choice->weighed, "%.2f of implicit%s",
+        snprintf(choice->weighed, sizeof choice->weighed, "%.2f times as long as implicit%s",
                  gemm_winograd_ratio(&shape, &cost, m), shape.images ? " in one pass" : "");
     if (!choice->asked && gemm_winograd_fastest(&shape, &cost) != m)
         return *choice->weighed ? choice->weighed : "slower";
