@@ -200,9 +200,9 @@ test-bits: ALL = 1
 test-bits: data $T/test_bits ## test: the bits of results beside files of hashes; UPDATE=1 writes them; CROSS_COMPILE
 	@$(RUN) $(call quote,$(BITS)) $(call quote,$(if $(CROSS_COMPILE),$(QEMU_ARM)) $T/$(REPRODUCIBLE))
 
-# All networks of a checkout of AlexeyAB that was built with LIBSO=1 AVX=1 OPENMP=1.
+# All networks of a checkout of AlexeyAB that was built with LIBSO=1 AVX=1 OPENMP=1. ALL=1: larger, 3 pictures.
 .PHONY: test-published
-test-published: all $T/published ## test: the networks of ALEXEYAB=folder beside AlexeyAB's own Darknet; ALL=1: larger, 3 pictures
+test-published: all $T/published
 	@[ -r $(call quote,$(ALEXEYAB)/libdarknet.so) ] || { echo 'ALEXEYAB=folder is needed, built with LIBSO=1 AVX=1 OPENMP=1' >&2; exit 1; }
 	@$(RUN) 'ALEXEYAB=$(abspath $(ALEXEYAB)) tests/system/test_published.sh'
 

@@ -95,7 +95,8 @@ static bool is_promised(const network *net, int i)
     case CONNECTED: return net->batch == 1;     /* else it is Darknet's layer, with a multiply */
     case MAXPOOL: case AVGPOOL: case UPSAMPLE: case ROUTE: case SHORTCUT: case YOLO: return true;
     /* Darknet's own, in double, or a product of two numbers */
-    case SAM: case SCALE_CHANNELS: case LOCAL_AVGPOOL: case REORG3D: case GAUSSIAN_YOLO: return true;
+    case SAM: case SCALE_CHANNELS: case LOCAL_AVGPOOL: case REORG3D: case GAUSSIAN_YOLO:
+        return true;
     default: return false;
     }
 }

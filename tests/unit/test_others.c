@@ -126,7 +126,8 @@ static void test_outputs(void)
     for (int i = 0; i < net->n; ++i) {
         const layer *a = &net->layers[i], *b = &own->layers[i];
         if (a->type == CONVOLUTIONAL) continue;
-        worst = fmax(worst, network_distance(b->output, a->output, (size_t)(a->outputs * a->batch)));
+        const size_t n = (size_t)a->outputs * (size_t)a->batch;
+        worst = fmax(worst, network_distance(b->output, a->output, n));
     }
     report_that("outputs", worst < 1e-5, "the difference is %g", worst);
     free(input);
