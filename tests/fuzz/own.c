@@ -41,11 +41,8 @@ static void seeds_int8(void)
 
 /* ---- the tuning table ---- */
 
-static gemm_status never_run(const gemm_call *c, const gemm_context *context, const void *params)
+static void never_run(void)
 {
-    (void)c;
-    (void)context;
-    (void)params;
     abort();
 }
 
