@@ -120,7 +120,7 @@ static bool uses_device(const gemm_tuning *t)
     gemm_tuned *list[GEMM_TUNING_SHAPES];
     const int count = gemm_tuning_list(t, list);
     for (int i = 0; i < count; ++i)
-        if (list[i]->choice.row->on_device) return true;
+        if (gemm_is_on_device(list[i]->choice.row)) return true;
     return false;
 }
 
