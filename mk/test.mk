@@ -388,6 +388,7 @@ PART_patches = $(PART_src/hook) 'tests/system/test_cfg.sh' 'tests/system/test_fi
 PART_src/driver = '$T/test_driver' $(PLANS) $(HOOK) '$T/test_large --without sizes' '$T/test_hybrid' '$T/test_limits' '$T/test_library' \
     '$(NO_CL) $T/test_gemm --cases 40' 'tests/system/test_explain.sh' 'tests/system/test_tune.sh' 'tests/system/test_layering.sh'
 PART_src/auto = '$T/test_auto' '$T/test_driver' 'tests/system/test_tune.sh'
+PART_src/tune = $(PART_src/auto)
 PART_src/hybrid = '$T/test_hybrid' '$(QUICK_PLAIN) $T/test_cl --row hybrid --cases 4'
 PART_src/int8 = '$T/test_int8 --cases 60' '$T/test_calibration' 'tests/system/test_int8.sh "$$MODELS"'
 PART_src/calibrate = $(PART_src/int8)
