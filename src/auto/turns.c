@@ -13,7 +13,6 @@
 #include "util/clock.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static const double HOPELESS = 3;
 static const gemm_race_rules rules = {.turn_ms = .3, .rounds = 15, .enough_ms = 300,
@@ -135,21 +134,6 @@ static double turn_of(void *of, int i)
     return time_turn(&f->list[i], f->op, f->context);
 }
 
-/* C to and from a copy without gaps between its rows. */
-static void save_c(const gemm_call *c, float *copy)
-{
-    const size_t N = (size_t)c->N, ldc = (size_t)c->ldc;
-    for (size_t i = 0; i < (size_t)c->M; ++i)
-        memcpy(copy + i * N, c->C + i * ldc, N * sizeof(float));
-}
-
-static void restore_c(const gemm_call *c, const float *copy)
-{
-    const size_t N = (size_t)c->N, ldc = (size_t)c->ldc;
-    for (size_t i = 0; i < (size_t)c->M; ++i)
-        memcpy(c->C + i * ldc, copy + i * N, N * sizeof(float));
-}
-
 static void leave(candidate *p)
 {
     gemm_drop_kept(&p->kept);
@@ -163,7 +147,7 @@ bool gemm_take_turns(const gemm_op *op, const gemm_context *x, const gemm_varian
     const gemm_call *g = op->kind == GEMM_MULTIPLY ? op->multiply : NULL;
     float *copy = g ? malloc((size_t)g->M * (size_t)g->N * sizeof(float)) : NULL;
     if ((g && !copy) || take_inputs(op, GEMM_CL_CPU_READS)) return false;
-    if (g) save_c(g, copy);
+    if (g) gemm_copy_c(g, copy, false);
     for (int i = 0; i < count; ++i) {
         list[i] = (candidate){.row = rows[i]};
         if (x->kept) list[i].kept.room = x->kept->room;
@@ -172,7 +156,7 @@ bool gemm_take_turns(const gemm_op *op, const gemm_context *x, const gemm_varian
     for (int i = 0; i < count; ++i) ms[i] = list[i].ms;
     gemm_race(&rules, turn_of, &(field){list, op, x}, ms, count);
     for (int i = 0; i < count; ++i) leave(&list[i]);
-    if (g) restore_c(g, copy);
+    if (g) gemm_copy_c(g, copy, true);
     free(copy);
     return true;
 }

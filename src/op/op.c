@@ -5,6 +5,7 @@
 #include "util/text.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* ---- the variant ---- */
 
@@ -164,6 +165,16 @@ size_t gemm_unpooled_bytes(const conv_call *c)
     conv_call conv = *c;
     conv.pool = false;
     return conv_outputs(&conv) * sizeof(float);
+}
+
+void gemm_copy_c(const gemm_call *g, float *copy, bool back)
+{
+    const size_t N = (size_t)g->N, bytes = N * sizeof(float);
+    for (size_t i = 0; i < (size_t)g->M; ++i) {
+        float *row = g->C + i * (size_t)g->ldc;
+        if (back) memcpy(row, copy + i * N, bytes);
+        else memcpy(copy + i * N, row, bytes);
+    }
 }
 
 /* ---- work ---- */

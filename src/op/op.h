@@ -78,6 +78,9 @@ size_t gemm_unpooled_bytes(const conv_call *);
    convolution; 0 for a layer. All other members are 0. */
 gemm_call gemm_op_product(const gemm_op *);
 
+/* C to a copy without gaps between its rows, or `back` from it. */
+void gemm_copy_c(const gemm_call *, float *copy, bool back);
+
 /* Floating-point operations, 2 for each multiplication; 0 for a layer. */
 double gemm_op_flop(const gemm_op *);
 

@@ -5,6 +5,7 @@
 #include "cl/device/pending.h"
 #include "cl/op/convolution.h"
 #include "cl/op/multiply.h"
+#include "op/op.h"
 #include "util/clock.h"
 
 #include <math.h>
@@ -106,26 +107,11 @@ double gemm_cl_take_turn(tuner *t, candidate *p)
 
 /* ---- results ---- */
 
-static const gemm_call *multiply_of(const tuner *t)
-{
-    return t->op->multiply;
-}
-
-void gemm_cl_copy_c(const gemm_call *g, float *copy, bool back)
-{
-    const size_t N = (size_t)g->N, bytes = N * sizeof(float);
-    for (size_t i = 0; i < (size_t)g->M; ++i) {
-        float *row = g->C + i * (size_t)g->ldc;
-        if (back) memcpy(row, copy + i * N, bytes);
-        else memcpy(copy + i * N, row, bytes);
-    }
-}
-
 /* Before a call whose result is looked at. No element has a value that a right result has. */
 static bool begin_result(tuner *t)
 {
-    if (multiply_of(t)) {
-        gemm_cl_copy_c(multiply_of(t), t->before, true);
+    if (t->op->multiply) {
+        gemm_copy_c(t->op->multiply, t->before, true);
         return true;
     }
     float *output = t->op->conv->output;
@@ -136,8 +122,8 @@ static bool begin_result(tuner *t)
 
 static bool copy_result(tuner *t, float *to)
 {
-    if (multiply_of(t)) {
-        gemm_cl_copy_c(multiply_of(t), to, false);
+    if (t->op->multiply) {
+        gemm_copy_c(t->op->multiply, to, false);
         return true;
     }
     const size_t bytes = t->count * sizeof *to;

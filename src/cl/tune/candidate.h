@@ -38,7 +38,4 @@ bool gemm_cl_is_right(gemm_cl_tuner *, gemm_cl_candidate *);
 /* Milliseconds of one call, or -1. */
 double gemm_cl_take_turn(gemm_cl_tuner *, gemm_cl_candidate *);
 
-/* C to a copy without gaps, or `back` from it. */
-void gemm_cl_copy_c(const gemm_call *, float *copy, bool back);
-
 #endif

@@ -355,9 +355,9 @@ void gemm_cl_measure(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
     t.wanted = malloc(t.count * sizeof *t.wanted);
     t.before = g ? malloc(t.count * sizeof *t.before) : NULL;
     if (t.wanted && (!g || t.before) && is_wanted(op, row, context)) {
-        if (g) gemm_cl_copy_c(g, t.before, false);
+        if (g) gemm_copy_c(g, t.before, false);
         measure(&t, &shape);
-        if (g) gemm_cl_copy_c(g, t.before, true);
+        if (g) gemm_copy_c(g, t.before, true);
     }
     gemm_drop_kept(&t.spoiler.kept);
     free(t.shift);

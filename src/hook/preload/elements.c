@@ -104,14 +104,17 @@ FOR(any, )
 #ifdef __x86_64__
 FOR(avx2, __attribute__((target("avx2,fma"))))
 FOR(avx512, __attribute__((target("avx512f,avx512dq,avx2,fma"))))
-#define CHOOSE(function, ...)                                                                     \
-    if (__builtin_cpu_supports("avx512dq")) function##_avx512(__VA_ARGS__);                       \
-    else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))                     \
-        function##_avx2(__VA_ARGS__);                                                             \
-    else function##_any(__VA_ARGS__);
-#else
-#define CHOOSE(function, ...) function##_any(__VA_ARGS__);
 #endif
+
+static void add_here(const channel *c)
+{
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx512dq")) add_avx512(c);
+    else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) add_avx2(c);
+    else
+#endif
+        add_any(c);
+}
 
 /* ---- Shortcuts ---- */
 
@@ -156,7 +159,7 @@ static void add_chunk(void *data, int chunk, void *scratch)
         it.size[k] = left < (size_t)area ? (int)left : area;
     }
     weigh(l, c, it.weight);
-    CHOOSE(add, &it)
+    add_here(&it);
 }
 
 int hook_add(const layer *l, const float *input, const layer *layers)
