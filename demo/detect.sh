@@ -2,19 +2,18 @@
 # SPDX-License-Identifier: MIT
 # Detects the objects of a picture, or of all pictures of a folder.
 #
-#   demo/detect.sh BUILD CFG WEIGHTS IMAGE [NAMES]
+#   demo/detect.sh FOLDER CFG WEIGHTS IMAGE [NAMES]
 #
 # NAMES has a name for each class, one a line; without it, Darknet's own 80. A picture gets its boxes in
-# predictions.jpg, and the pictures of a folder get theirs in BUILD/detect/pictures. BUILD/detect keeps the last
-# detection for `make report`: predictions.jpg, and said.txt with the command and what it printed.
+# predictions.jpg, and the pictures of a folder get theirs in FOLDER/pictures. FOLDER keeps the last detection for
+# `make report`: predictions.jpg, and said.txt with the network, the command and what it printed.
 #
 # With untrained weights the network of CFG runs for its time. Then the demonstration network runs for its boxes, and
 # each line begins with the network that it comes from.
 set -u
 export LC_ALL=C
 
-build=$1 cfg=$2 weights=$3 image=$4 names=${5:-}
-kept=$build/detect
+kept=$1 cfg=$2 weights=$3 image=$4 names=${5:-}
 mkdir -p "$kept/pictures" || exit 1
 
 # refuse LINE
@@ -41,8 +40,9 @@ detect()
     if [ -n "$names" ] && [ "$network" = "$cfg" ]; then set -- detector test "$kept/own.data" "$network" "$trained" "$picture"
     else set -- detect "$network" "$trained" "$picture"; fi
     [ -z "$out" ] || set -- "$@" -out "$out"
-    echo "+ GEMM_IMPL=${GEMM_IMPL:-auto} ./darknet $*" >"$kept/said.new"
-    head -n 1 "$kept/said.new" | sed "s/^/${label:+$label: }/"
+    network=${network##*/}
+    printf '%s\n' "${network%.cfg}" "+ GEMM_IMPL=${GEMM_IMPL:-auto} ./darknet $*" >"$kept/said.new"
+    tail -n 1 "$kept/said.new" | sed "s/^/${label:+$label: }/"
     { s=0; ./darknet "$@" 2>&1 || s=$?; echo $s >"$kept/status"; } | tee -a "$kept/said.new" | sed "s/^/${label:+$label: }/"
     s=$(cat "$kept/status")
     rm -f "$kept/status"

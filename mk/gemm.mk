@@ -50,7 +50,7 @@ $(STUDY_OBJECTS): private KEPT_ARITHMETIC =
 $(STUDY_OBJECTS): FILE_OPTS = $(STUDY_OPTS) $(KNOWN_UNROLL)
 
 # The tuning table says which version it is of.
-TABLES = $(OBJ)/src/auto/tuning_file.o $(OBJ)/src/cl/tune/table.o
+TABLES = $(OBJ)/src/tune/file.o
 $(TABLES): src/darknet_gemm.h
 $(TABLES): FILE_OPTS = -DGEMM_VERSION='"$(VERSION)"'
 

@@ -15,8 +15,10 @@ close_result = bench/studies/result.sh close "$$result" $$? $(if $(1),'$(1)' $(2
 ARTICLE_VARIANTS = stock mnk_acc unroll2 unroll4 block1d block2d transpose
 BEST_VARIANTS = mkn tile_8_uu vtile_8_uu packed auto
 
+# The last detection, for the report
+DETECTED = $(BUILD)/detect
 detect: darknet data default-weights ## detect: objects of IMAGE, picture or folder: CFG WEIGHTS NAMES; installs packages
-	@$(SET_WEIGHTS); GEMM_IMPL=$(GEMM_IMPL) demo/detect.sh $(BUILD) $(call quote,$(CFG)) "$$weights" $(call quote,$(IMAGE)) $(call quote,$(NAMES))
+	@$(SET_WEIGHTS); GEMM_IMPL=$(GEMM_IMPL) demo/detect.sh $(DETECTED) $(call quote,$(CFG)) "$$weights" $(call quote,$(IMAGE)) $(call quote,$(NAMES))
 
 plan: all ## detect: a line for each call of a pass: its way, and why: CFG GEMM_PREPARE=second
 	@GEMM_IMPL=$(GEMM_IMPL) bench/studies/plan.sh ./darknet $(call quote,$(CFG))

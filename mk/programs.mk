@@ -7,7 +7,7 @@ TEST_PROGRAMS = $(addprefix tests/unit/,test_ab_rule.c test_allocation.c test_au
     test_conv_networks.c test_dlclose.c test_driver.c test_gemm.c test_hook.c test_host.c test_hybrid.c test_int8.c test_large.c test_limits.c test_number.c test_others.c test_packed.c \
     test_packed_conv.c test_packed_layers.c test_plans.c test_stats.c test_threads.c test_training.c) \
     tests/support/boxes.c tests/support/json_flat.c tests/support/one_pass.c tests/support/published.c
-MODULES = $(filter-out $(PROGRAMS),$(wildcard bench/*/*.c)) tests/support/activated.c tests/support/operands.c \
+MODULES = $(filter-out $(PROGRAMS) $(if $(filter 0,$(OPENCL)),bench/cl/timing.c),$(wildcard bench/*/*.c)) tests/support/activated.c tests/support/operands.c \
     tests/support/child.c tests/support/cl_cases.c tests/support/conv_shape.c tests/support/judge.c tests/support/network.c
 OUTSIDE_SRC = $(patsubst %.c,$(OBJ)/%.o,$(wildcard bench/*/*.c tests/*/*.c))
 

@@ -388,6 +388,7 @@ PART_patches = $(PART_src/hook) 'tests/system/test_cfg.sh' 'tests/system/test_fi
 PART_src/driver = '$T/test_driver' $(PLANS) $(HOOK) '$T/test_large --without sizes' '$T/test_hybrid' '$T/test_limits' '$T/test_library' \
     '$(NO_CL) $T/test_gemm --cases 40' 'tests/system/test_explain.sh' 'tests/system/test_tune.sh' 'tests/system/test_layering.sh'
 PART_src/auto = '$T/test_auto' '$T/test_driver' 'tests/system/test_tune.sh'
+PART_src/tune = $(PART_src/auto)
 PART_src/hybrid = '$T/test_hybrid' '$(QUICK_PLAIN) $T/test_cl --row hybrid --cases 4'
 PART_src/int8 = '$T/test_int8 --cases 60' '$T/test_calibration' 'tests/system/test_int8.sh "$$MODELS"'
 PART_src/calibrate = $(PART_src/int8)
@@ -429,7 +430,7 @@ QUICK_COMMANDS = $(if $(ROW),'$(QUICK_PLAIN) $T/test_gemm --row $(ROW) --cases 2
 # $(call programs,COMMANDS): the test programs that they name, and those of scripts
 words_of = $(subst ', ,$(subst :, ,$(subst =, ,$(1))))
 NEED_NO_PROGRAM = $(patsubst %,tests/system/test_%.sh,layering docs release bad_input isa)
-PROGRAMS_test_cl_desktop.sh = layer_desktop.so layer_launches.so layer_quick.so
+PROGRAMS_test_cl_desktop.sh = layer_desktop.so layer_launches.so layer_quick.so one_pass
 PROGRAMS_test_decisions.sh = layer_adreno.so layer_desktop.so layer_quick.so
 PROGRAMS_test_gemm_bench.sh = test_gemm test_packed test_conv test_cl layer_fail.so
 PROGRAMS_test_reference.sh = test_training

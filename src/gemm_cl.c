@@ -96,13 +96,13 @@ static gemm_status start(half_call *h, const gemm_cl_tuned_op *op, const layer_c
     h->convolves = op->conv;
     if (!begin(context)) return end_start(GEMM_DECLINED);
     const gemm_cl_form *form = form_of(op, row, mode, context);
-    if (shortcut && form && form->row && !form->row->adds) return end_start(GEMM_DECLINED);
+    if (shortcut && form && form->row && !gemm_cl_adds(form->row)) return end_start(GEMM_DECLINED);
     return end_start(
         op->conv ? gemm_cl_convolve_start(&h->convolution, op->conv, shortcut, row, form, context)
                  : gemm_cl_multiply_start(&h->multiply, op->multiply, row, form, mode, context));
 }
 
-/* Whether both layers of a chain are computed as choice.c says: a chain has the bits of its layers
+/* Whether both layers of a chain are computed as usual: a chain has the bits of its layers
    one by one. They are not measured from then on. */
 static bool has_defaults(const conv_call *calls, const gemm_cl_row *row,
                          const gemm_context *context)
@@ -248,7 +248,7 @@ gemm_status gemm_cl_int8_run(const gemm_op *op, const gemm_context *context, con
 int gemm_cl_b_ld(int columns, const void *row)
 {
     const char *why;
-    const bool reads_images = ((const gemm_cl_row *)row)->way == GEMM_CL_IMAGE;
+    const bool reads_images = ((const gemm_cl_row *)row)->family->kind == GEMM_CL_IMAGE;
     gemm_cl_lock();
     const bool shares = reads_images && open_all(&why) && gemm_cl_memory_policy()->shares;
     const int ld = shares ? gemm_cl_image_ld(gemm_cl_opened(), columns) : columns;
@@ -262,7 +262,8 @@ static const char *build_typical(const gemm_cl_row *row)
 {
     static const gemm_call multiply = {.M = 256, .N = 676, .K = 1152, .ALPHA = 1.0f};
     gemm_cl_job j;
-    if (row->way == GEMM_CL_CHOOSE && gemm_cl_settings()->layers) return gemm_cl_build_layer(row);
+    if (gemm_cl_chooses(row) && gemm_cl_settings()->layers)
+        return gemm_cl_build_layer(row);
     return gemm_cl_build_job(&j, &multiply, row, NULL);
 }
 
@@ -279,10 +280,7 @@ const char *gemm_cl_limits(const void *row)
 {
     const char *why;
     gemm_cl_lock();
-    if (open_all(&why)) {
-        const gemm_cl_work w = gemm_cl_begin_work(row);
-        why = gemm_cl_why_refused(&w);
-    }
+    if (open_all(&why)) why = gemm_cl_limit(row, &gemm_cl_opened()->traits);
     gemm_cl_unlock();
     return why;
 }

@@ -7,25 +7,22 @@
  *
  * What runs, and where, in cl/:
  *   rows.c            the rows and tiles, as data
- *   choice.c          which of them `cl` takes for a device and a shape
- *   form.c            a choice as a value, and all candidates for an op
+ *   choice.c          which tile `cl` takes for a device and a shape
+ *   form.c            a row with its parts and groups as a text
  *   configure.h       what the driver tells these files, and asks them for
  *
  * One call, in cl/op/:
+ *   ways.c            the ways to compute it: one list, and one walk through it
  *   multiply.c        a multiply
  *   panels.c          its B as images
  *   convolution.c     a whole convolution, or a chain of two
- *   conv_row.c        which row computes it
- *   conv_build.c      the options of its kernels
  *   kept.c            what the plan of a layer keeps on the device
  *   direct.c          the packed weights of cl_direct
  *   winograd.c        the sizes and kernels of Winograd's algorithm
  *   clblast.c         the reference CLBlast, which works on the same device
  *   int8.c            a convolution in 8 bits
  *   layers.c          a layer without weights
- *   timing.c          a multiply again and again, for benchmarks
- *   groups.c          the work-group of a launch
- *   launch.c          what all of these do on the queue, and how a call ends
+ *   launch.c          what all of these do on the queue, work-groups, and how a call ends
  *
  * Tuned on the device, in cl/tune/:
  *   tune.c            measures the candidates of an op, and keeps the fastest

@@ -98,7 +98,7 @@ static bool check_row(const char *name, const gemm_cl_row *row)
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0] && ok; ++s) {
         for (int t = 0; t < 4 && ok; ++t)
             ok = right(name, row, 0, shapes[s], t & 1, t >> 1);
-        for (int parts = 2; row->splits && parts <= 16 && ok; parts *= 2)
+        for (int parts = 2; gemm_cl_splits(row) && parts <= 16 && ok; parts *= 2)
             ok = right(name, row, parts, shapes[s], 0, 0);
     }
     return ok;
@@ -118,11 +118,11 @@ static bool check_all(void)
     int wrong = 0;
     for (int i = 0; i < STEPS; ++i)
         wrong += !check_row(steps[i].name, steps[i].row);
-    for (size_t i = 0; i < gemm_cl_choice_count; ++i) {
+    for (int i = 0; i < GEMM_CL_MULTIPLIES; ++i) {
         const gemm_cl_row *r = &gemm_cl_choices[i];
         char name[64];
-        snprintf(name, sizeof name, "%s %dx%d of %dx%d k%d", r->kernel, r->rows, r->cols, r->wx,
-                 r->wy, r->depth);
+        snprintf(name, sizeof name, "%s %dx%d of %dx%d k%d", r->family->kernel, r->rows, r->cols,
+                 r->wx, r->wy, r->depth);
         wrong += !check_row(name, r);
     }
     for (int i = 0; i < SHAPES; ++i) {

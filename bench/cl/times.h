@@ -3,7 +3,7 @@
 #ifndef BENCH_CL_TIMES_H
 #define BENCH_CL_TIMES_H
 
-#include "cl/op/timing.h"
+#include "cl/timing.h"
 #include "common/shapes.h"
 
 #include <stdbool.h>

@@ -27,12 +27,12 @@
 
 #include "darknet.h"
 #include "auto/auto.h"
-#include "auto/decide.h"
 #include "auto/turns.h"
 #include "cl/configure.h"
 #include "common/stats.h"
 #include "detect/subject.h"
 #include "driver/driver.h"
+#include "tune/decide.h"
 #include "util/budget.h"
 #include "util/clock.h"
 #include "util/number.h"

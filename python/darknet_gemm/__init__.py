@@ -202,7 +202,8 @@ def _pass_of(picture):
 # ---- Networks ----
 
 # What a network prints while it is loaded, unless something is wrong.
-_USUAL = re.compile(r"\s*$|layer +filters |\s*\d+ \S|Loading weights from .*\.\.\.Done!$")
+_USUAL = re.compile(r"\s*$|layer +filters |\s*\d+ \S|\S+: Using default '|"
+                    r"Loading weights from .*\.\.\.Done!$")
 
 
 def _read_names(names, classes):

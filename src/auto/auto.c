@@ -13,15 +13,17 @@
  */
 #include "auto/auto.h"
 
-#include "auto/decide.h"
 #include "auto/turns.h"
 #include "cl/configure.h"
+#include "tune/decide.h"
 #include "util/budget.h"
 #include "util/forked.h"
 #include "util/text.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Why a row runs. GEMM_TRACE prints it. */
@@ -36,7 +38,9 @@ typedef enum table_state {
 
 /* All that `auto` knows. The driver configures it, and the functions below change it. */
 static struct chooser {
-    gemm_tuning_file file;
+    const gemm_variant *rows;
+    size_t row_count;
+    int bits;
     gemm_auto_mode mode;
     const gemm_variant *packed;         /* the variant of GEMM_IN_AUTO_FIRST */
     const gemm_variant *recorded;       /* the variant of gemm_auto_record, or NULL */
@@ -44,16 +48,59 @@ static struct chooser {
     gemm_tuning *table;
     pthread_mutex_t lock;               /* for who changes the table */
     bool measures;                      /* a shape that the table lacks is measured */
-    bool unkept;                        /* the file could not be written */
 } own = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* ---- the rows ---- */
+
+bool gemm_auto_may_take(const gemm_variant *v, int bits)
+{
+    if (v->in_auto == GEMM_IN_AUTO_16) return bits == 16;
+    if (v->in_auto == GEMM_IN_AUTO_8) return bits == 8;
+    return v->in_auto != GEMM_NOT_IN_AUTO;
+}
+
+const char *gemm_auto_unfit(const gemm_variant *v)
+{
+    if (!gemm_auto_may_take(v, own.bits)) return "auto never takes it";
+    const char *why = gemm_device_lacks(v);
+    if (why || v->in_auto != GEMM_IN_AUTO_WITH_GPU || gemm_cl_has_gpu()) return why;
+    return "the OpenCL device is the CPU";
+}
+
+static bool read_row(const char *name, size_t length, int kind, gemm_choice *to)
+{
+    for (size_t i = 0; i < own.row_count; ++i) {
+        to->row = &own.rows[i];
+        if (gemm_auto_may_take(to->row, own.bits) && strlen(to->row->name) == length &&
+            !strncmp(to->row->name, name, length))
+            return gemm_shape_offered(kind, to->row);
+    }
+    return false;
+}
+
+static void print_row(const gemm_choice *c, char text[GEMM_CHOICE_TEXT])
+{
+    snprintf(text, GEMM_CHOICE_TEXT, "%s", c->row->name);
+}
+
+/* Rows of fewer bits are damage to the lines of 32. */
+static const gemm_chooser *chooser(void)
+{
+    static const gemm_chooser by_32 = {"auto", read_row, print_row},
+                              by_16 = {"auto16", read_row, print_row},
+                              by_8 = {"auto8", read_row, print_row};
+    return own.bits == 8 ? &by_8 : own.bits == 16 ? &by_16 : &by_32;
+}
 
 /* ---- the table ---- */
 
-void gemm_auto_configure(const gemm_tuning_file *f, gemm_auto_mode m)
+void gemm_auto_configure(const gemm_variant *rows, size_t count, int bits, gemm_auto_mode m)
 {
-    own.file = *f;
-    for (size_t i = 0; i < own.file.row_count; ++i)
-        if (own.file.rows[i].in_auto == GEMM_IN_AUTO_FIRST) own.packed = &own.file.rows[i];
+    own.rows = rows;
+    own.row_count = count;
+    own.bits = bits;
+    for (size_t i = 0; i < count; ++i)
+        if (rows[i].in_auto == GEMM_IN_AUTO_FIRST) own.packed = &rows[i];
     gemm_auto_set_mode(m);
 }
 
@@ -67,20 +114,68 @@ void gemm_auto_set_mode(gemm_auto_mode m)
     atomic_store(&own.state, own.packed ? UNREAD : NONE);
 }
 
+/* Whether a row of the table works on a device. */
+static bool uses_device(const gemm_tuning *t)
+{
+    gemm_tuned *list[GEMM_TUNING_SHAPES];
+    const int count = gemm_tuning_list(t, list);
+    for (int i = 0; i < count; ++i)
+        if (gemm_is_on_device(list[i]->choice.row)) return true;
+    return false;
+}
+
+/* Whether all rows of the table can run here. */
+static bool rows_are_usable(const gemm_tuning *t, char *reason, size_t bytes)
+{
+    gemm_tuned *list[GEMM_TUNING_SHAPES];
+    const int count = gemm_tuning_list(t, list);
+    for (int i = 0; i < count; ++i) {
+        const gemm_variant *row = list[i]->choice.row;
+        const char *why = gemm_auto_unfit(row);
+        if (!why) continue;
+        snprintf(reason, bytes, "%s cannot run here: %s", row->name, why);
+        return false;
+    }
+    return true;
+}
+
+/* A table with what the file has, compared with the device. NULL: the file cannot be used, or there
+   is no memory. */
+static gemm_tuning *load_for_device(char *reason, size_t bytes)
+{
+    char *device = gemm_cl_identify();
+    gemm_tuning *t = gemm_tuning_make(chooser());
+    const bool read = t && gemm_tuning_load(t, device ? device : "none", reason, bytes) &&
+                      rows_are_usable(t, reason, bytes);
+    free(device);
+    if (read) return t;
+    gemm_tuning_free(t);
+    return NULL;
+}
+
+/* The device is opened only where the table names a row that needs it, or where one is tuned. */
+static gemm_tuning *load_table(void)
+{
+    char reason[1024] = "";
+    gemm_tuning *t = NULL;
+    if (own.mode == GEMM_AUTO_TUNE) {
+        t = load_for_device(reason, sizeof reason);
+    } else if ((t = gemm_tuning_make(chooser()))) {
+        const bool read = gemm_tuning_load(t, NULL, reason, sizeof reason), again = uses_device(t);
+        if (!read || again) {
+            gemm_tuning_free(t);
+            t = again ? load_for_device(reason, sizeof reason) : NULL;
+        }
+    }
+    if (!t && *reason) gemm_tuning_say_unused(reason);
+    return t;
+}
+
 static table_state read_table(void)
 {
-    char reason[1536];
-    gemm_tuning *t = gemm_tuning_make();
-    const bool read = t && own.mode != GEMM_AUTO_ANEW &&
-                      gemm_tuning_load(t, &own.file, own.mode == GEMM_AUTO_TUNE, reason,
-                                       sizeof reason);
-    if (t && own.mode != GEMM_AUTO_ANEW && !read && *reason) fprintf(stderr, "gemm: %s\n", reason);
-    if (read || (t && own.mode != GEMM_AUTO_READ)) {
-        own.table = t;
-        return TABLE;
-    }
-    gemm_tuning_free(t);
-    return NONE;
+    if (own.mode != GEMM_AUTO_ANEW) own.table = load_table();
+    if (!own.table && own.mode != GEMM_AUTO_READ) own.table = gemm_tuning_make(chooser());
+    return own.table ? TABLE : NONE;
 }
 
 static bool read_once(void)
@@ -99,20 +194,18 @@ static bool has_table(void)
     return now != NONE && (now == TABLE || read_once());
 }
 
-/* The first failure is said. Tuning goes on in memory. A child that cannot use the device must not
-   replace the table of those that can. */
+/* A child that cannot use the device must not replace the table of those that can. */
 static void save_table(void)
 {
-    char reason[1536];
     if (gemm_cl_is_of_parent()) return;
-    if (gemm_tuning_save(own.table, &own.file, reason, sizeof reason) || own.unkept) return;
-    own.unkept = true;
-    fprintf(stderr, "gemm: %s; it is kept in memory\n", reason);
+    char *device = gemm_cl_identify();
+    gemm_tuning_keep(own.table, device ? device : "none");
+    free(device);
 }
 
 bool gemm_auto_is_kept(void)
 {
-    return !own.unkept;
+    return !own.table || gemm_tuning_is_kept(own.table);
 }
 
 /* The table is written so that a reader needs no lock: what another thread was adding is missing,
@@ -124,11 +217,6 @@ static void after_fork(void)
 GEMM_IN_CHILD(after_fork)
 
 /* ---- measuring ---- */
-
-const char *gemm_auto_unfit(const gemm_variant *v)
-{
-    return gemm_tuning_unfit(v, own.file.bits);
-}
 
 void gemm_auto_measure(bool on)
 {
@@ -148,8 +236,8 @@ static int find_candidates(const gemm_op *op, const gemm_context *x,
 {
     int count = 0;
     rows[count++] = own.packed;
-    for (size_t i = 0; i < own.file.row_count && count < GEMM_TURNS_ROWS; ++i) {
-        const gemm_variant *v = &own.file.rows[i];
+    for (size_t i = 0; i < own.row_count && count < GEMM_TURNS_ROWS; ++i) {
+        const gemm_variant *v = &own.rows[i];
         if (is_candidate(op, x, v)) rows[count++] = v;
     }
     return count;
@@ -158,9 +246,9 @@ static int find_candidates(const gemm_op *op, const gemm_context *x,
 bool gemm_auto_uses_device(void)
 {
     if (!has_table()) return false;
-    if (gemm_tuning_uses_device(own.table)) return true;
-    for (size_t i = 0; own.measures && i < own.file.row_count; ++i) {
-        const gemm_variant *v = &own.file.rows[i];
+    if (uses_device(own.table)) return true;
+    for (size_t i = 0; own.measures && i < own.row_count; ++i) {
+        const gemm_variant *v = &own.rows[i];
         if (gemm_is_on_device(v) && !gemm_auto_unfit(v)) return true;
     }
     return false;
@@ -192,23 +280,29 @@ static void show_progress(const gemm_shape *shape, const double *ms, int count, 
     fprintf(stderr, "%s (%s)\n", line, times);
 }
 
+static const gemm_tuned *put(const gemm_shape *shape, const gemm_variant *row, const char *times)
+{
+    return gemm_tuning_put(own.table, shape, &(gemm_choice){.row = row}, times, true);
+}
+
 /* With the lock held. Returns the new entry, or NULL. `cl` may have left the shape, because the
    time was over: then the others wait for it. */
 static const gemm_tuned *measure(const gemm_op *op, const gemm_shape *shape,
                                  const gemm_context *x)
 {
     const int left = gemm_budget_left();
+    const gemm_choice packed = {.row = own.packed};
     const gemm_variant *rows[GEMM_TURNS_ROWS];
     double ms[GEMM_TURNS_ROWS];
     char times[GEMM_TIMES_TEXT];
     const int count = find_candidates(op, x, rows);
     if (gemm_tuning_is_full(own.table)) return NULL;
     if (count > 1 && !gemm_take_turns(op, x, rows, count, ms)) return NULL;
-    if (gemm_budget_left() > left) return gemm_tuning_leave(own.table, shape, own.packed);
+    if (gemm_budget_left() > left) return gemm_tuning_leave(own.table, shape, &packed);
     const int winner = count > 1 ? gemm_decide(ms, count) : 0;
     if (count > 1) describe_times(rows, ms, count, times);
     else snprintf(times, sizeof times, "no other row");
-    const gemm_tuned *e = gemm_tuning_put(own.table, shape, rows[winner], times, true);
+    const gemm_tuned *e = put(shape, rows[winner], times);
     if (!e) return NULL;
     show_progress(shape, ms, count, winner, rows, times);
     save_table();
@@ -218,7 +312,7 @@ static const gemm_tuned *measure(const gemm_op *op, const gemm_shape *shape,
 /* With the lock held. Returns the new entry, or NULL. */
 static const gemm_tuned *leave(const gemm_shape *shape)
 {
-    const gemm_tuned *e = gemm_tuning_leave(own.table, shape, own.packed);
+    const gemm_tuned *e = gemm_tuning_leave(own.table, shape, &(gemm_choice){.row = own.packed});
     if (e) gemm_budget_leave();
     return e;
 }
@@ -246,7 +340,7 @@ static const gemm_tuned *record(const gemm_op *op, const gemm_shape *shape)
 {
     const gemm_variant *row = gemm_op_offered(op, own.recorded) ? own.recorded : own.packed;
     pthread_mutex_lock(&own.lock);
-    const gemm_tuned *e = gemm_tuning_put(own.table, shape, row, "by whole passes", true);
+    const gemm_tuned *e = put(shape, row, "by whole passes");
     pthread_mutex_unlock(&own.lock);
     return e;
 }
@@ -270,7 +364,7 @@ typedef struct choice {
 /* The row of an entry. A child whose parent has the device takes packed for it. */
 static const gemm_variant *row_in(const gemm_tuned *e)
 {
-    const gemm_variant *row = atomic_load_explicit(&e->row, memory_order_relaxed);
+    const gemm_variant *row = e->choice.row;
     return gemm_is_on_device(row) && gemm_cl_is_of_parent() ? own.packed : row;
 }
 

@@ -5,7 +5,7 @@
 #ifndef GEMM_AUTO_H
 #define GEMM_AUTO_H
 
-#include "auto/tuning_file.h"
+#include "tune/table.h"
 
 gemm_row_multiply gemm_auto_multiply;
 gemm_row_run gemm_auto_run;
@@ -17,8 +17,12 @@ typedef enum gemm_auto_mode {
     GEMM_AUTO_ANEW              /* every shape is measured at first sight, whatever the file has */
 } gemm_auto_mode;
 
-/* Before any other call here. The file's texts and rows live as long as the program. */
-void gemm_auto_configure(const gemm_tuning_file *, gemm_auto_mode);
+/* Before any other call here. `count` rows, which live as long as the program. bits: of the
+   operands, at least: 32, 16 or 8. Each number of bits has lines of its own in the table. */
+void gemm_auto_configure(const gemm_variant *rows, size_t count, int bits, gemm_auto_mode);
+
+/* Whether `auto` may take the row at all, when operands may have so few bits. */
+bool gemm_auto_may_take(const gemm_variant *, int bits);
 
 /* Whether Darknet's buffers should be memory that the device shares: a row on the device may run.
    The first call reads the table. */

@@ -3,22 +3,21 @@
  * Rows in turns: see turns.h.
  *
  * Each row runs once without a clock, because threads wake up, kernels are compiled and weights are
- * transformed then. A row that learns from its calls runs more often (gemm_device.warm_up). In
- * every round each row has one turn. So a change of the machine's speed hits all rows. The shortest
- * turn counts, because other programs only make a turn longer.
+ * transformed then. A row that learns from its calls runs more often (gemm_device.warm_up). Then
+ * all race (tune/race.h).
  */
 #include "auto/turns.h"
 
 #include "cl/configure.h"
+#include "tune/race.h"
 #include "util/clock.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS = 15, LEAST_ROUNDS = 3 };
-static const double TURN_MS = .3;       /* shorter calls are timed several at once */
-static const double ENOUGH_MS = 300;    /* all turns of a shape together, after LEAST_ROUNDS */
-static const double HOPELESS = 3;       /* a row that takes so many times the best has no turns */
+static const double HOPELESS = 3;
+static const gemm_race_rules rules = {.turn_ms = .3, .rounds = 15, .enough_ms = 300,
+                                      .hopeless = HOPELESS};
 
 /* A row that is measured. */
 typedef struct candidate {
@@ -26,7 +25,7 @@ typedef struct candidate {
     gemm_kept kept;             /* of a convolution, as in the plan of a layer */
     float *unpooled;            /* the output of a convolution before its pool, or NULL */
     int calls;                  /* in a turn */
-    double ms;                  /* of one call; -1: it cannot run */
+    double ms;                  /* of one call, before the race; -1: it cannot run */
 } candidate;
 
 /* ---- what lies on a device ---- */
@@ -112,7 +111,7 @@ static void warm_up(candidate *p, const gemm_op *op, const gemm_context *x, doub
     if (p->ms < 0 || hopeless) return;
     const int learns = op->kind == GEMM_MULTIPLY && p->row->device ? p->row->device->warm_up : 0;
     for (int i = 0; i <= learns && p->ms >= 0; ++i) p->ms = time_turn(p, op, x);
-    if (p->ms >= 0 && p->ms < TURN_MS) p->calls = (int)(TURN_MS / (p->ms + 1e-3)) + 1;
+    if (p->ms >= 0) p->calls = gemm_race_calls(&rules, p->ms);
 }
 
 static double best_of(const candidate *list, int count)
@@ -123,19 +122,17 @@ static double best_of(const candidate *list, int count)
     return best;
 }
 
-static void take_turns(candidate *list, int count, const gemm_op *op, const gemm_context *x)
+/* Who takes turns. */
+typedef struct field {
+    candidate *list;
+    const gemm_op *op;
+    const gemm_context *context;
+} field;
+
+static double turn_of(void *of, int i)
 {
-    const double start = gemm_now_ms();
-    for (int round = 0; round < ROUNDS; ++round) {
-        const double best = best_of(list, count);
-        for (int i = 0; i < count; ++i) {
-            candidate *p = &list[(i + round) % count];  /* no row always follows the same one */
-            if (p->ms < 0 || p->ms > HOPELESS * best) continue;
-            const double ms = time_turn(p, op, x);
-            if (ms < p->ms) p->ms = ms;
-        }
-        if (round + 1 >= LEAST_ROUNDS && gemm_now_ms() - start > ENOUGH_MS) return;
-    }
+    const field *f = of;
+    return time_turn(&f->list[i], f->op, f->context);
 }
 
 /* C to and from a copy without gaps between its rows. */
@@ -172,11 +169,9 @@ bool gemm_take_turns(const gemm_op *op, const gemm_context *x, const gemm_varian
         if (x->kept) list[i].kept.room = x->kept->room;
         warm_up(&list[i], op, x, best_of(list, i));
     }
-    take_turns(list, count, op, x);
-    for (int i = 0; i < count; ++i) {
-        ms[i] = list[i].ms;
-        leave(&list[i]);
-    }
+    for (int i = 0; i < count; ++i) ms[i] = list[i].ms;
+    gemm_race(&rules, turn_of, &(field){list, op, x}, ms, count);
+    for (int i = 0; i < count; ++i) leave(&list[i]);
     if (g) restore_c(g, copy);
     free(copy);
     return true;

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `cl` chooses.
+ * The tiles that `cl` chooses, and what cl_direct and cl_gemv can compute.
  *
- *   device                        multiply    convolution
- *   CPU                           cl_wide     cl_conv_wide, or cl_winograd if its cost is less
- *   GPU that shares its memory    cl_image    cl_direct, or else cl_image
- *   other GPU                     cl_tile     cl_tile
- *   GPU, fewer than 8 rows of C   cl_thin     cl_thin
- *   any, a matrix by a vector     as above    cl_gemv
+ *   CPU                           cl_wide, cl_conv_wide
+ *   GPU that shares its memory    cl_image
+ *   other GPU                     cl_tile
+ *   GPU, fewer than 8 rows of C   cl_thin
  *
  * gemm_cl_image_rules has the tile of cl_image. Where C alone has too few groups for all compute
  * units, K is cut. Parts of K are for other groups (split-K), and slices of K are for other items
@@ -16,7 +14,6 @@
 #include "cl/choice.h"
 
 #include "util/ints.h"
-#include "util/winograd.h"
 
 #include <limits.h>
 
@@ -105,8 +102,7 @@ static const gemm_cl_row *choose_thin(const gemm_cl_traits *d, const gemm_call *
     return &gemm_cl_choices[thin];
 }
 
-/* Parts where an item has a tile of its own, and so `items` of them make C. */
-static int parts_of_items(double items, int enough, const gemm_call *g, int shortest)
+int gemm_cl_parts_of_items(double items, int enough, const gemm_call *g, int shortest)
 {
     /* groups of 128 items, which the tuned kernels for Adreno use too */
     const int groups = items > INT_MAX / 2 ? INT_MAX / 2 : ceil_div((int)items, 128);
@@ -125,7 +121,7 @@ static const gemm_cl_row *choose_image(const gemm_cl_traits *d, const gemm_call 
         if (d->adreno >= r->first && d->adreno <= r->last && items >= (double)r->items * d->units)
             break;
     }
-    *parts = parts_of_items(items, 4 * d->units, g, 128);
+    *parts = gemm_cl_parts_of_items(items, 4 * d->units, g, 128);
     return t;
 }
 
@@ -168,13 +164,14 @@ static gemm_call all_products(const gemm_call *g, int products)
 const gemm_cl_row *gemm_cl_choose_conv(const gemm_cl_traits *d, const gemm_call *g, int products,
                                        int *parts)
 {
+    const int vector = gemm_cl_vector_choice(d);
     *parts = 1;
     if (d->cpu)
-        return lowest_cost(&gemm_cl_conv_choices[gemm_cl_vector_choice(d) * GEMM_CL_CONV_TILES],
+        return lowest_cost(&gemm_cl_choices[GEMM_CL_CONV_WIDE + vector * GEMM_CL_CONV_TILES],
                            g->M);
     const gemm_call all = all_products(g, products);
     const gemm_cl_row *row = gemm_cl_choose(d, &all, parts);
-    return row->conv ? row : &gemm_cl_choices[GEMM_CL_THIN_8];
+    return row->family->conv ? row : &gemm_cl_choices[GEMM_CL_THIN_8];
 }
 
 /* Whether the kernel has all that the pair needs. The driver has checked that it is a chain. */
@@ -188,13 +185,14 @@ static bool can_pair(const conv_call *d, const conv_call *p)
    small pair may have some of the highest tiles: a launch less is worth more there. Rows with
    slices give the same bits, so the pair may have another tile than the 1x1 alone. */
 const gemm_cl_row *gemm_cl_choose_chain(const gemm_cl_traits *d, const gemm_cl_row *asked,
-                                        const conv_call *pair, const gemm_call *g)
+                                        const conv_call *depth, const conv_call *point,
+                                        const gemm_call *g)
 {
     enum { HIGHEST = 64, TILES = 3 };
-    const bool chooses = asked->way == GEMM_CL_CHOOSE;
+    const bool chooses = gemm_cl_chooses(asked);
     int parts = 1;
-    if ((d->cpu && chooses) || !can_pair(&pair[0], &pair[1])) return NULL;
-    const gemm_call all = all_products(g, pair[1].batch);
+    if ((d->cpu && chooses) || !can_pair(depth, point)) return NULL;
+    const gemm_call all = all_products(g, point->batch);
     const gemm_cl_row *row = chooses ? gemm_cl_choose(d, &all, &parts) : asked;
     if (!row->depth || parts > 1) return NULL;
     if (row->slices && chooses)
@@ -207,8 +205,8 @@ const gemm_cl_row *gemm_cl_choose_gemv(const gemm_cl_traits *d, const conv_call 
 {
     enum { LEAST_K = 64 };
     if (!gemm_conv_is_dots(c) || gemm_conv_taps(c) < LEAST_K) return NULL;
-    const gemm_cl_row *row = &gemm_cl_gemv_choices[half == GEMM_CL_HALF_SUMS ? GEMM_CL_GEMV_HALF
-                                                   : d->cpu ? GEMM_CL_GEMV_CPU : GEMM_CL_GEMV];
+    const gemm_cl_row *row = &gemm_cl_choices[half == GEMM_CL_HALF_SUMS ? GEMM_CL_GEMV_HALF
+                                              : d->cpu ? GEMM_CL_GEMV_CPU : GEMM_CL_GEMV];
     return row->wx <= d->group ? row : NULL;
 }
 
@@ -229,8 +227,7 @@ bool gemm_cl_can_direct(const conv_call *c)
            (c->size == 1 && c->stride == 1 && !c->pool);
 }
 
-/* A filter for each channel. */
-static bool is_depthwise(const conv_call *c)
+bool gemm_cl_is_depthwise(const conv_call *c)
 {
     return c->groups > 1 && c->groups == c->c && c->groups == c->n;
 }
@@ -239,52 +236,5 @@ bool gemm_cl_can_transform(const conv_call *c)
 {
     conv_call one = *c;         /* groups are as many layers */
     one.groups = 1;
-    return gemm_cl_can_direct(c) && !is_depthwise(c) && gemm_conv_can_transform(&one);
-}
-
-/* The kernel for a layer, with weights of the form that the row asks for where it has that one. */
-static int direct_choice(const gemm_cl_row *asked, const conv_call *c)
-{
-    return is_depthwise(c)  ? GEMM_CL_DIRECT_1
-           : asked->winograd && gemm_cl_can_transform(c) ? GEMM_CL_DIRECT_WINOGRAD
-           : c->size > 3    ? GEMM_CL_DIRECT_4
-           : asked->half    ? GEMM_CL_DIRECT_HALF
-           : asked->texture ? GEMM_CL_DIRECT_IMAGE : GEMM_CL_DIRECT_8;
-}
-
-/* A device that shares its memory would write an image of size^2 times the input for cl_image. One
-   with memory of its own has cl_tile, and a CPU has kernels with vectors. Of few filters most rows
-   of a tile would be idle, except in a depthwise layer.
-
-   Weights of 16 bits are for 3x3 layers. A 1x1 layer has 32 bits under cl_image too. No kernel for
-   5x5 layers takes an image, because it would spill registers, and none for depthwise layers does,
-   because they have few weights.
-
-   A launch costs an Adreno 19 us and more, in which an item computes some hundred steps of K. So
-   only a long K is cut. */
-const gemm_cl_row *gemm_cl_choose_direct(const gemm_cl_traits *d, const conv_call *c,
-                                         const gemm_cl_row *asked, int *parts)
-{
-    enum { LEAST_FILTERS = 8, SHORTEST = 1024 };
-    const gemm_call g = {.M = c->n / c->groups, .N = gemm_conv_places(c), .K = gemm_conv_taps(c)};
-    const bool depthwise = is_depthwise(c);
-    const bool suits = d->unified && !d->cpu && (depthwise || g.M >= LEAST_FILTERS);
-    const bool forced = asked->direct || (asked->winograd && gemm_cl_can_transform(c));
-    if (!gemm_cl_can_direct(c) || (!forced && !suits)) return NULL;
-    if (asked->half && (depthwise || c->size != 3)) return NULL;
-    const gemm_cl_row *row = &gemm_cl_direct_choices[direct_choice(asked, c)];
-    const double items = (double)gemm_cl_direct_blocks(c) * ceil_div(g.M, row->rows);
-    *parts = parts_of_items(items * c->batch * c->groups, 2 * d->units, &g, SHORTEST);
-    return row;
-}
-
-/* The cost was measured (docs/log/opencl.md). */
-const gemm_cl_row *gemm_cl_choose_winograd(const gemm_cl_traits *d, const conv_call *c)
-{
-    static const gemm_winograd_cost cost = {.element = {14, 18}, .bytes = 4};
-    const gemm_winograd_layer l = {.channels = c->c, .filters = c->n, .out_h = c->out_h,
-                                   .out_w = c->out_w, .vector = d->vector,
-                                   .together = {1, 1}};
-    const int m = d->cpu ? gemm_winograd_fastest(&l, &cost) : 0;
-    return m ? &gemm_cl_winograd_choices[gemm_cl_vector_choice(d) * 2 + (m == 4)] : NULL;
+    return gemm_cl_can_direct(c) && !gemm_cl_is_depthwise(c) && gemm_conv_can_transform(&one);
 }

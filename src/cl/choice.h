@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `cl` chooses for a device and a shape.
+ * What a device is, and which tile `cl` chooses for it and a shape (cl/op/ways.h).
  */
 #ifndef GEMM_CL_CHOICE_H
 #define GEMM_CL_CHOICE_H
@@ -13,6 +13,7 @@ typedef struct gemm_cl_traits {
     bool cpu, unified, images;  /* unified: the device shares its memory with the CPU */
     int units, vector;          /* compute units; floats in the device's own vector */
     int group, local;           /* the most items of a group; bytes of local memory */
+    size_t image_width, image_height;       /* the most; pixels */
     bool half_images, fp16;     /* images of 16-bit floats; arithmetic on them */
     bool dot;                   /* dot products of packed bytes: cl_khr_integer_dot_product, or
                                    NVIDIA's compiler, which takes instructions */
@@ -34,17 +35,25 @@ const gemm_cl_row *gemm_cl_choose(const gemm_cl_traits *, const gemm_call *, int
 const gemm_cl_row *gemm_cl_choose_conv(const gemm_cl_traits *, const gemm_call *, int products,
                                        int *parts);
 
-/* The row for a depthwise convolution pair[0] and the 1x1 pair[1] as one launch: the one asked for,
-   or the choice of `cl`. It adds in the order of the 1x1 alone, so it gives the same bits. `g` is
+/* Parts of K where an item has a tile of its own, and so `items` of them make C. About `enough`
+   groups are wanted, and no part is shorter than `shortest`. */
+int gemm_cl_parts_of_items(double items, int enough, const gemm_call *, int shortest);
+
+/* The row for a depthwise convolution and the 1x1 behind it as one launch: the one asked for, or
+   the choice of `cl`. It adds in the order of the 1x1 alone, so it gives the same bits. `g` is
    one product of the 1x1. NULL: the row cannot run the pair, or two launches are better. */
 const gemm_cl_row *gemm_cl_choose_chain(const gemm_cl_traits *, const gemm_cl_row *asked,
-                                        const conv_call *pair, const gemm_call *g);
+                                        const conv_call *depth, const conv_call *point,
+                                        const gemm_call *g);
 
 /* The row for a convolution that multiplies a matrix by a vector: the filters are as large as the
    image. NULL: it is none, or K is so short that most items would idle, or the device's groups are
    too small. */
 const gemm_cl_row *gemm_cl_choose_gemv(const gemm_cl_traits *, const conv_call *,
                                        gemm_cl_half_use);
+
+/* A filter for each channel. */
+bool gemm_cl_is_depthwise(const conv_call *);
 
 /* The blocks of places that an item of cl_direct computes: 2x2, or four in a row of a 1x1. */
 int gemm_cl_direct_blocks(const conv_call *);
@@ -55,16 +64,5 @@ bool gemm_cl_can_direct(const conv_call *);
 
 /* Whether it can do so by Winograd's algorithm: 3x3 with stride 1, not depthwise. */
 bool gemm_cl_can_transform(const conv_call *);
-
-/* The row of cl_direct for a convolution, and the parts of K, or NULL. `asked`: the row of the
-   call, which has the form of the weights. One with `direct` takes cl_direct wherever it can run,
-   and not only where its device and shape are those that it is for. One with `winograd` does so
-   where the algorithm can compute the layer. */
-const gemm_cl_row *gemm_cl_choose_direct(const gemm_cl_traits *, const conv_call *,
-                                         const gemm_cl_row *asked, int *parts);
-
-/* The row of Winograd's algorithm for a convolution, or NULL where another one is faster or the
-   only one. */
-const gemm_cl_row *gemm_cl_choose_winograd(const gemm_cl_traits *, const conv_call *);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A form: how `cl` computes an op, as it was measured on the device (cl/tune/tune.h). It replaces
- * what choice.c says of the device and the shape.
+ * what cl/op/ways.c takes where nothing was measured.
  *
- * This file has the one list of candidates that tuning, its table and the tests walk. Needs no
- * OpenCL header.
+ * Needs no OpenCL header.
  */
 #ifndef GEMM_CL_FORM_H
 #define GEMM_CL_FORM_H
@@ -12,7 +11,7 @@
 #include "cl/choice.h"
 
 typedef struct gemm_cl_form {
-    const gemm_cl_row *row;     /* NULL: the choice of choice.c */
+    const gemm_cl_row *row;     /* NULL: the usual choice */
     int parts;                  /* of K; at least 1 */
     int group;                  /* the most items along x, of a row with any_group; 0: its own */
 } gemm_cl_form;
@@ -25,22 +24,8 @@ typedef struct gemm_cl_tuned_op {
 
 enum { GEMM_CL_FORMS = 40, GEMM_CL_FORM_TEXT = 64, GEMM_CL_MOST_PARTS = 64 };
 
-/*
- * The forms in single precision that may be the fastest one of the op, one for each kernel and
- * tile. Few, because a compiler takes a second for each. Returns how many. Whether the device can
- * run them, only a run of it tells.
- *
- *   a CPU       rows of one item with the device's vector, of a height that suits the op, and
- *               cl_direct with its weights in a buffer
- *   a GPU       rows of more than one item, whose tile suits the op and fits in local memory. On an
- *               Adreno too, because some of them are fast at local memory. Those of cl_image only
- *               where memory is shared
- */
-int gemm_cl_forms(const gemm_cl_traits *, const gemm_cl_tuned_op *, gemm_cl_form[GEMM_CL_FORMS]);
-
-/* Forms of the same program in other groups, and with other parts of K. Returns how many. */
-int gemm_cl_forms_near(const gemm_cl_tuned_op *, const gemm_cl_form *,
-                       gemm_cl_form[GEMM_CL_FORMS]);
+/* Whether the row computes whole convolutions, or multiplies. */
+bool gemm_cl_is_of_kind(const gemm_cl_row *, bool conv);
 
 /* Such as "cl_direct 8x4 64x1 image group 32 parts 2", or "default". */
 void gemm_cl_form_print(const gemm_cl_form *, char text[GEMM_CL_FORM_TEXT]);

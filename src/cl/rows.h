@@ -14,13 +14,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-typedef enum gemm_cl_way {
+typedef enum gemm_cl_kind {
     GEMM_CL_PLAIN,              /* A, B and C where they lie, by strides */
     GEMM_CL_PADDED,             /* A and transposed B in copies, padded to multiples of `cols` */
     GEMM_CL_IMAGE,              /* B as an image of four columns a pixel */
-    GEMM_CL_CHOOSE,             /* a row chosen by device and shape (cl/choice.c) */
+    GEMM_CL_CHOOSE,             /* a row chosen by device and shape (cl/op/ways.c) */
     GEMM_CL_CLBLAST             /* the library, not a kernel of kernels/ */
-} gemm_cl_way;
+} gemm_cl_kind;
 
 typedef enum gemm_cl_conv_use {
     GEMM_CL_NO_CONV,
@@ -34,15 +34,31 @@ typedef enum gemm_cl_half_use {
     GEMM_CL_HALF_SUMS           /* A too, and -DHALF_SUMS adds short runs in 16 bits */
 } gemm_cl_half_use;
 
-typedef struct gemm_cl_row {
-    const char *kernel;         /* kernels/<kernel>.cl and its entry */
-    const char *defines;        /* more options for the compiler, or NULL */
-    const char *discrete;       /* still more where the GPU has memory of its own, or NULL */
-    gemm_cl_way way;
+/* What all rows of a kernel have in common. */
+typedef struct gemm_cl_family {
+    const char *kernel;         /* kernels/<kernel>.cl and its entry; NULL: rows that choose */
+    const char *discrete;       /* more options where the GPU has memory of its own, or NULL */
+    gemm_cl_kind kind;
     gemm_cl_conv_use conv;
+    bool any_group;             /* the kernel runs in a group of fewer items too */
+    bool shares;                /* a group is one item, and takes a share of the rows of C */
+    bool one_column;            /* computes only a C of one column, whose B lies as it is needed */
+    bool splits;                /* can cut K into parts (split-K), as gemm_cl_splits says */
+    bool by_channel;            /* with -DTAPS, parts of K are whole channels */
+    bool stores;                /* with -DSTORE a multiply stores C instead of adding to it */
+    bool pools;                 /* with -DPOOL a convolution stores the maxima of 2x2 blocks */
+    bool adds;                  /* with -DSHORTCUT a convolution adds another map to its output, and
+                                   with -DPACKED it has one argument for all numbers */
+    bool direct;                /* the kernel reads the input itself and takes packed weights
+                                   (cl/op/direct.h); of GEMM_CL_CHOOSE: wherever it can */
+    bool int8;                  /* whole numbers of 8 bits, with packed weights (cl/op/int8.h) */
+} gemm_cl_family;
+
+typedef struct gemm_cl_row {
+    const gemm_cl_family *family;
+    const char *defines;        /* more options for the compiler, or NULL */
     int rows, cols;             /* of C, for a work-item: -DROWS -DCOLS */
     int wx, wy;                 /* items of a group: -DWX -DWY; 0: by the device and the shape */
-    bool any_group;             /* the kernel runs in a group of fewer items too */
     int depth;                  /* steps of K in local memory at once: -DBK; 0: none. Such a kernel
                                    is told which operands are transposed: -DA_TRANSPOSED
                                    -DB_TRANSPOSED */
@@ -51,20 +67,10 @@ typedef struct gemm_cl_row {
                                    depth, so that C has the same bits under each of them */
     int local;                  /* bytes of local memory, where limits alone decide whether the row
                                    can run (gemm_cl_limits); 0: asked from the built kernel */
-    bool shares;                /* a group is one item, and takes a share of the rows of C */
-    bool one_column;            /* computes only a C of one column, whose B lies as it is needed */
-    bool splits;                /* can cut K into parts (split-K) */
-    int parts;                  /* into how many; 0: `cl` chooses, other rows do not cut */
+    int parts;                  /* of K, where the row can cut it; 0: `cl` chooses, other rows do
+                                   not cut */
     gemm_cl_half_use half;
-    bool by_channel;            /* with -DTAPS, parts of K are whole channels */
-    bool stores;                /* with -DSTORE a multiply stores C instead of adding to it */
-    bool pools;                 /* with -DPOOL a convolution stores the maxima of 2x2 blocks */
-    bool adds;                  /* with -DSHORTCUT a convolution adds another map to its output */
-    bool packs;                 /* with -DPACKED a convolution has one argument for all numbers */
-    bool direct;                /* the kernel reads the input itself and takes packed weights
-                                   (cl/op/direct.h); of GEMM_CL_CHOOSE: wherever it can */
     bool texture;               /* of `direct`: the packed weights are an image: -DTEXTURE */
-    bool int8;                  /* whole numbers of 8 bits, with packed weights (cl/op/int8.h) */
     int winograd;               /* m of Winograd's algorithm (cl/op/winograd.h; with `direct`, in
                                    kernels/cl_direct.cl; with `depth`, this kernel has the
                                    multiplies); 0: another one. Of GEMM_CL_CHOOSE: cl_direct
@@ -72,6 +78,24 @@ typedef struct gemm_cl_row {
     const struct gemm_cl_row *instead;  /* the next choice of `cl` where a program of this one is
                                    left out or spills registers; NULL: there is none */
 } gemm_cl_row;
+
+/* Whether the row leaves the choice to `cl`. */
+static inline bool gemm_cl_chooses(const gemm_cl_row *row)
+{
+    return row->family->kind == GEMM_CL_CHOOSE;
+}
+
+/* Whether the row can cut K into parts. Slices and points of Winograd's algorithm are no parts. */
+static inline bool gemm_cl_splits(const gemm_cl_row *row)
+{
+    return row->family->splits && !row->slices && !(row->winograd && row->depth);
+}
+
+/* Whether a convolution of the row adds the map of a shortcut. The multiplies of points do not. */
+static inline bool gemm_cl_adds(const gemm_cl_row *row)
+{
+    return row->family->adds && !row->winograd;
+}
 
 /*
  * The search of the paper: F(name, side of a block, floats of a vector, unrolling). A name leaves
@@ -110,20 +134,37 @@ extern const gemm_cl_row gemm_cl_naive, gemm_cl_block, gemm_cl_local, gemm_cl_im
 /* How the last two of them round. */
 extern const gemm_rounding gemm_cl_half_rounding, gemm_cl_half_fast_rounding;
 
-/* The rows that `cl` chooses from. A name has rows x columns of C: of GEMM_CL_IMAGE for a
-   work-item, of GEMM_CL_TILE and GEMM_CL_SLICED for a group. The sliced ones are a run of names,
-   from the largest tile to the smallest one, as choice.c tries them. Those of cl_wide are a run in
-   the order of gemm_cl_vector_choice. */
+/*
+ * The rows that `cl` chooses from. A name has rows x columns of C: of GEMM_CL_IMAGE for a
+ * work-item, of GEMM_CL_TILE, GEMM_CL_SLICED and GEMM_CL_POINTS for a group. Runs of names:
+ *
+ *   SLICED      from the largest tile to the smallest one, as choice.c tries them
+ *   WIDE, CONV_WIDE, WINOGRAD    for CPUs, by the device's vector in the order of
+ *               gemm_cl_vector_choice: one tile; four from low to high; m = 2 and m = 4
+ *   GEMV        of convolutions that multiply a matrix by a vector
+ *   DIRECT      the kernel reads the input itself: 8 filters an item, or 4 where the window of 8
+ *               would spill registers, or 1 of a depthwise layer. Forms of the first: weights as
+ *               an image, in 32 or in 16 bits, and Winograd's algorithm
+ *   POINTS      Winograd's algorithm on GPUs: a tile of cl_tile, with m = 2 or 4
+ */
+enum { GEMM_CL_CONV_TILES = 4 };
 enum {
     GEMM_CL_IMAGE_8x4, GEMM_CL_IMAGE_4x4, GEMM_CL_IMAGE_8x8, GEMM_CL_WIDE_16, GEMM_CL_WIDE_8,
     GEMM_CL_WIDE_4, GEMM_CL_THIN_1, GEMM_CL_THIN_2, GEMM_CL_THIN_4, GEMM_CL_THIN_8,
-    GEMM_CL_TILE_16x128, GEMM_CL_TILE_32x64,
-    GEMM_CL_TILE_32x64_DEEP, GEMM_CL_TILE_64x64,
+    GEMM_CL_TILE_16x128, GEMM_CL_TILE_32x64, GEMM_CL_TILE_32x64_DEEP, GEMM_CL_TILE_64x64,
     GEMM_CL_SLICED_64x16, GEMM_CL_SLICED_32x32, GEMM_CL_SLICED_64x8, GEMM_CL_SLICED_32x16,
-    GEMM_CL_SLICED_16x32, GEMM_CL_SLICED_16x16
+    GEMM_CL_SLICED_16x32, GEMM_CL_SLICED_16x16,
+    GEMM_CL_MULTIPLIES,         /* all before this one multiply, too */
+    GEMM_CL_CONV_WIDE = GEMM_CL_MULTIPLIES,
+    GEMM_CL_GEMV = GEMM_CL_CONV_WIDE + 3 * GEMM_CL_CONV_TILES, GEMM_CL_GEMV_HALF, GEMM_CL_GEMV_CPU,
+    GEMM_CL_DIRECT_8, GEMM_CL_DIRECT_4, GEMM_CL_DIRECT_1, GEMM_CL_DIRECT_IMAGE, GEMM_CL_DIRECT_HALF,
+    GEMM_CL_DIRECT_WINOGRAD,
+    GEMM_CL_WINOGRAD,
+    GEMM_CL_POINTS_64x64_2 = GEMM_CL_WINOGRAD + 3 * 2, GEMM_CL_POINTS_64x64_4,
+    GEMM_CL_POINTS_32x64_2, GEMM_CL_POINTS_32x64_4,
+    GEMM_CL_CHOICES
 };
-extern const gemm_cl_row gemm_cl_choices[];
-extern const size_t gemm_cl_choice_count;
+extern const gemm_cl_row gemm_cl_choices[GEMM_CL_CHOICES];
 
 /* Of a chain whose 16x128 spills registers: 16x64 for a group, and four steps of K at once. So an
    item looks up half as many elements at once, and adds in the same order. */
@@ -138,41 +179,8 @@ typedef struct gemm_cl_image_rule {
 } gemm_cl_image_rule;
 extern const gemm_cl_image_rule gemm_cl_image_rules[];
 
-/* For convolutions on CPUs: the device's vector of 16, 8 or 4 floats, and for each of them tiles,
-   from low to high ones. */
-enum { GEMM_CL_CONV_VECTORS = 3, GEMM_CL_CONV_TILES = 4 };
-extern const gemm_cl_row gemm_cl_conv_choices[GEMM_CL_CONV_VECTORS * GEMM_CL_CONV_TILES];
-
-/* For convolutions that multiply a matrix by a vector. */
-enum { GEMM_CL_GEMV, GEMM_CL_GEMV_HALF, GEMM_CL_GEMV_CPU, GEMM_CL_GEMV_COUNT };
-extern const gemm_cl_row gemm_cl_gemv_choices[GEMM_CL_GEMV_COUNT];
-
-/* For convolutions whose kernel reads the input itself: 8 filters an item, or 4 where the window of
-   8 would spill registers, or 1 of a depthwise layer. Weights as an image, in 32 or in 16 bits, and
-   Winograd's algorithm are forms of the first. */
-enum {
-    GEMM_CL_DIRECT_8, GEMM_CL_DIRECT_4, GEMM_CL_DIRECT_1, GEMM_CL_DIRECT_IMAGE, GEMM_CL_DIRECT_HALF,
-    GEMM_CL_DIRECT_WINOGRAD, GEMM_CL_DIRECT_COUNT
-};
-extern const gemm_cl_row gemm_cl_direct_choices[GEMM_CL_DIRECT_COUNT];
-
-/* Winograd's algorithm on CPUs: for each of these vectors m = 2, then m = 4. */
-extern const gemm_cl_row gemm_cl_winograd_choices[GEMM_CL_CONV_VECTORS * 2];
-
-/* Winograd's algorithm on GPUs: a tile of cl_tile for the multiplies, m = 2, then m = 4. */
-enum {
-    GEMM_CL_POINTS_64x64_2, GEMM_CL_POINTS_64x64_4, GEMM_CL_POINTS_32x64_2, GEMM_CL_POINTS_32x64_4,
-    GEMM_CL_POINTS_COUNT
-};
-extern const gemm_cl_row gemm_cl_points_choices[GEMM_CL_POINTS_COUNT];
-
-/* The n-th of all rows that `cl` may take, in no order; NULL behind the last one. */
-const gemm_cl_row *gemm_cl_choice_at(size_t n);
-
-/* A row of the kernel, or one without any of its members where no row has it. Rows of a kernel are
-   alike in way, conv, any_group, shares, one_column and by_channel. Where some of them split, this
-   one does. */
-const gemm_cl_row *gemm_cl_row_of(const char *kernel);
+/* What the rows of the kernel have in common; of a kernel without rows all is 0. */
+const gemm_cl_family *gemm_cl_family_of(const char *kernel);
 
 /* Bytes of local memory that the row's M takes for a tile; it needs `rows` of them. 0: the row is
    not cl_winograd's. */

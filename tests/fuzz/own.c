@@ -3,11 +3,11 @@
  * environment. */
 #include "fuzz/fuzz.h"
 
-#include "auto/tuning_file.h"
 #include "cl/configure.h"
 #include "cl/device/cache.h"
 #include "driver/settings.h"
 #include "int8/scales.h"
+#include "tune/table.h"
 #include "util/file.h"
 #include "util/number.h"
 
@@ -41,22 +41,24 @@ static void seeds_int8(void)
 
 /* ---- the tuning table ---- */
 
-static gemm_status never_run(const gemm_call *c, const gemm_context *context, const void *params)
+static const gemm_variant packed = {.name = "packed"};
+
+static bool read_row(const char *text, size_t length, int kind, gemm_choice *to)
 {
-    (void)c;
-    (void)context;
-    (void)params;
-    abort();
+    *to = (gemm_choice){.row = &packed};
+    return kind >= 0 && length == strlen(packed.name) && !strncmp(text, packed.name, length);
 }
 
-static const gemm_variant rows[] = {
-    {.name = "stock", .run = never_run, .in_auto = GEMM_IN_AUTO},
-    {.name = "packed", .run = never_run, .in_auto = GEMM_IN_AUTO_FIRST}};
-
-static gemm_tuning_file table_file(void)
+static void print_row(const gemm_choice *c, char text[GEMM_CHOICE_TEXT])
 {
-    return (gemm_tuning_file){
-        .folder = fuzz_folder(), .isa = "generic", .rows = rows, .row_count = 2, .bits = 32};
+    snprintf(text, GEMM_CHOICE_TEXT, "%s", c->row->name);
+}
+
+static gemm_tuning *make_table(void)
+{
+    static const gemm_chooser chooser = {"auto", read_row, print_row};
+    gemm_tuning_configure(fuzz_folder(), "generic");
+    return gemm_tuning_make(&chooser);
 }
 
 enum { HEAD_BYTES = 4096 };
@@ -77,11 +79,10 @@ static void read_head(const char *name, const char *end, char head[HEAD_BYTES])
 static const char *table_head(void)
 {
     static char head[HEAD_BYTES];
-    char why[256];
-    const gemm_tuning_file file = table_file();
-    gemm_tuning *t = *head ? NULL : gemm_tuning_make();
     if (*head) return head;
-    if (!t || !gemm_tuning_save(t, &file, why, sizeof why)) abort();
+    gemm_tuning *t = make_table();
+    if (t) gemm_tuning_keep(t, "none");
+    if (!t || !gemm_tuning_is_kept(t)) abort();
     gemm_tuning_free(t);
     read_head("tuning.txt", "end ", head);
     return head;
@@ -92,18 +93,17 @@ static void run_tuning(const uint8_t *data, size_t size)
 {
     const bool right = size && *data == 1;
     const char *head = right ? table_head() : "";
-    const gemm_tuning_file file = table_file();
     char why[256] = "";
     fuzz_write("tuning.txt", head, strlen(head), data + right, size - right);
-    gemm_tuning *t = gemm_tuning_make();
+    gemm_tuning *t = make_table();
     if (!t) return;
-    gemm_tuning_load(t, &file, false, why, sizeof why);
+    gemm_tuning_load(t, "none", why, sizeof why);
     gemm_tuning_free(t);
 }
 
 static void seeds_tuning(void)
 {
-    fuzz_seed_text("\1multiply TA 0 TB 0 M 16 N 173056 K 27 threads 2 = packed (packed 4.112 ms, "
+    fuzz_seed_text("\1auto multiply TA 0 TB 0 M 16 N 173056 K 27 threads 2 = packed (packed 4.112 ms, "
                    "stock 61.020 ms)\nend 1\n");
     fuzz_seed_text("\1end 0\n");
     fuzz_seed_text(table_head());

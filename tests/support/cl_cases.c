@@ -37,8 +37,7 @@ const char *cl_policy_name(char policy)
 gemm_cl_row cl_ahead_row(void)
 {
     gemm_cl_row row = gemm_cl_choices[GEMM_CL_IMAGE_8x4];
-    row.defines = row.discrete;
-    row.discrete = NULL;
+    row.defines = row.family->discrete;
     return row;
 }
 
@@ -51,11 +50,12 @@ const gemm_cl_row *cl_conv_row(size_t n, char *title, size_t bytes)
     ahead = cl_ahead_row();
     const gemm_cl_row *r = n < NAMED ? named[n] : NULL;
     size_t left = n - NAMED;
-    for (size_t i = 0; n >= NAMED && (r = gemm_cl_choice_at(i)); ++i)
-        if (r->conv && left-- == 0) break;
+    for (int i = 0; n >= NAMED && !r && i < GEMM_CL_CHOICES; ++i)
+        if (gemm_cl_choices[i].family->conv && left-- == 0) r = &gemm_cl_choices[i];
+    const gemm_cl_family *f = r ? r->family : NULL;
     if (r)
         snprintf(title, bytes, "%s%s%.0d-%dx%d-%dx%d%s%.0d%s",
-                 r->kernel ? r->kernel : r->direct ? "cl_direct" : "cl", r->half ? "-half" : "",
+                 f->kernel ? f->kernel : f->direct ? "cl_direct" : "cl", r->half ? "-half" : "",
                  r->winograd, r->rows, r->cols, r->wx, r->wy, r->depth ? "-k" : "", r->depth,
                  r->defines);
     return r;
@@ -146,7 +146,7 @@ cl_case cl_draw_multiply(rng *r, cl_how *how, int number, bool small)
     const int M = sizes[rng_below(r, most)], N = sizes[rng_below(r, most)];
     const int K = sizes[rng_below(r, most)], pad = pads[rng_below(r, 5)];
     const bool shared = rng_below(r, 2);
-    how->parts = how->row->splits ? rng_below(r, 5) : 0;
+    how->parts = gemm_cl_splits(how->row) ? rng_below(r, 5) : 0;
     return cl_multiply(r, number & 1, number >> 1 & 1, M, N, K, pad, shared);
 }
 
@@ -169,7 +169,7 @@ static conv_call draw_gemv(rng *r)
 /* Whether the row is a kernel that computes only what gemm_cl_can_direct says. */
 static bool is_direct(const gemm_cl_row *row)
 {
-    return row->direct && row->kernel;
+    return row->family->direct && row->family->kernel;
 }
 
 /* Any size, stride, padding and channels; of the same size, depthwise, grouped, or 1x1 in place. */
@@ -201,7 +201,7 @@ static void suit_row(conv_call *c, rng *r, const gemm_cl_row *row, int number)
     static const int sizes[] = {3, 3, 5, 1};
     if (is_direct(row)) {
         c->size = row->winograd ? 3 : sizes[number % 4];
-        if (c->size == 5 && row->rows > 4) c->size = 3;     /* as gemm_cl_choose_direct says */
+        if (c->size == 5 && row->rows > 4) c->size = 3;     /* as direct_choice says */
         c->stride = c->size == 3 ? 1 + number % 2 : 1;
         c->pad = rng_below(r, c->size / 2 + 1);
     }
@@ -226,14 +226,14 @@ static bool draw_sides(conv_call *c, rng *r, const gemm_cl_row *row, int most)
 conv_call cl_draw_geometry(rng *r, const gemm_cl_row *row, int number, bool small)
 {
     const int most = small ? 6 : 11;
-    if (row->one_column || (number % 6 == 5 && !row->winograd && !is_direct(row)))
+    if (row->family->one_column || (number % 6 == 5 && !row->winograd && !is_direct(row)))
         return draw_gemv(r);
     conv_call c = draw_kind(r, number, most);
     suit_row(&c, r, row, number);
-    const bool pools = row->pools && !(is_direct(row) && c.size == 1);
+    const bool pools = row->family->pools && !(is_direct(row) && c.size == 1);
     for (int i = 0; pools && number / 5 % 2 && !c.pool && i < 100; ++i)
         c.pool = draw_sides(&c, r, row, most) && c.out_h % 2 == 0 && c.out_w % 2 == 0 &&
-                 (row->conv != GEMM_CL_ONLY_CONV || c.c / c.groups * c.size * c.size <= 256);
+                 (row->family->conv != GEMM_CL_ONLY_CONV || gemm_conv_taps(&c) <= 256);
     while (!c.pool && !draw_sides(&c, r, row, most)) continue;
     if (c.pool && c.activation > CONV_RELU) c.activation = CONV_LEAKY;
     return c;
@@ -243,7 +243,7 @@ cl_case cl_draw_convolution(rng *r, cl_how *how, int number, bool small)
 {
     conv_call c = cl_draw_geometry(r, how->row, number, small);
     const bool shared = rng_below(r, 2);
-    how->parts = how->row->splits ? rng_below(r, 5) : 0;
+    how->parts = gemm_cl_splits(how->row) ? rng_below(r, 5) : 0;
     return cl_convolution(r, &c, shared);
 }
 
@@ -288,7 +288,7 @@ gemm_status cl_convolve(const conv_call *c, const cl_how *how)
     gemm_context x = context_of(how);
     const gemm_cl_row row = cut_row(how);
     gemm_kept own = {.room = SIZE_MAX};
-    x.kept = row.direct && !how->kept ? &own : how->kept;
+    x.kept = row.family->direct && !how->kept ? &own : how->kept;
     gemm_status status = gemm_cl_conv(c, &x, &row);
     const char *lost = gemm_cl_give_to_cpu(c->output, conv_outputs(c) * sizeof(float),
                                            GEMM_CL_CPU_READS);

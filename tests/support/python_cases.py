@@ -255,6 +255,29 @@ def boxes():
     assert shared().outputs(KITE)[0].format == "f"
 
 
+def without_boxes():
+    """Networks of a maxpool, for colours and for gray, have outputs alone."""
+    head = written("none.weights", bytes(16))
+    for count in (3, 1):
+        text = f"[net]\nwidth=4\nheight=4\nchannels={count}\n[maxpool]\nsize=2\nstride=2\n"
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            net = darknet_gemm.Network(written("pool.cfg", text), head)
+        refused("no layer that gives boxes: use outputs", net.detect, KITE)
+        pixels = noise(4, 4, count)
+        (found,) = net.outputs(as_array(pixels, 4, 4, count))
+        assert found.shape == (count, 2, 2)
+        corner = max(pixels[count * at] for at in (0, 1, 4, 5))
+        assert abs(found[0, 0, 0] - corner / 255) < 1e-6, (found[0, 0, 0], corner)
+        assert net.outputs(KITE)[0].shape == (count, 2, 2)
+    refused(
+        "a picture of 3 channels cannot go into a network of 1",
+        out,
+        as_array(bytes(48), 4, 4, 3),
+        net,
+    )
+
+
 def old_names():
     from darknet_gemm import detect, load_meta, load_net
 
@@ -503,6 +526,7 @@ CASES = [
     environment,
     closed,
     boxes,
+    without_boxes,
     old_names,
     threads,
     fork,

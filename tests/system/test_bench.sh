@@ -33,7 +33,7 @@ awk -v tsv="$work/tsv" -f bench/studies/gprof_table.awk bench/studies/articles.t
 check gprof-gain grep -qxF '| transpose | gemm_transpose | 0.5000 | 50.0% | 300% | 5.17 | 126% |' "$work/gprof.md"
 check gprof-share grep -qxF '| | fill_cpu | 0.1000 | 10.0% | | | |' "$work/gprof.md"
 # Only Darknet is compiled for a profile.
-check gprof-compiles [ -z "$(find "$BUILD/gprof-Ofast/obj" -name '*.o')" ]
+check gprof-compiles [ -z "$(find "$BUILD/gprof-Ofast" -path "*/obj/src/*" -name '*.o')" ]
 check gprof-narrow [ "$(awk -F '|' 'NF > most { most = NF } END { print most - 2 }' "$results/gprof.md")" = 7 ]
 check gprof-flat grep -q ' gemm_block2d$' "$results/block2d.flat.txt"
 check gprof-charts [ -s "$results/gprof.svg" -a -s "$results/gprof.png" ]

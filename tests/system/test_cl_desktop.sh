@@ -45,6 +45,16 @@ on_checked()
     elif grep -q 'spills' "$work/said"; then fail "$1" "$(grep -m 1 spills "$work/said")"
     else is "$1" "$(grep -c -e '-DBK=4 .*-DDEPTHWISE' "$work/launches" | sed 's/[1-9].*/some/')" "$3"; fi
 }
+# The trace says why other ways did not run, and how Winograd's algorithm compares on a CPU.
+# why NAME LAYERS CFG PATTERN
+why()
+{
+    GEMM_TRACE=$work/$1.csv OPENCL_LAYERS=$2$bin/layer_quick.so "$bin/one_pass" $3 2>"$work/said"
+    check "$1" awk -F , -v wanted="$4" 'NF != 17 { exit 1 } $16 ~ wanted { ++n } END { exit !n }' "$work/$1.csv"
+}
+why cl-why-desktop $bin/layer_desktop.so: $cfg 'direct: for GPUs that share memory; winograd: for CPUs$'
+why cl-why-cpu '' cfg/tiny.cfg '; winograd4: 0[.][0-9]+ of the tiles$'
+
 unset GEMM_CL_TRY
 on_checked cl-desktop-checked '' 0
 on_checked cl-desktop-spilled-chain '-DBK=8 -DSIZE=3' some

@@ -144,7 +144,7 @@ make_detect()
 {
     mkdir -p "$work/$1"
     rm -f predictions.jpg
-    make detect INSTALL=0 GEMM_IMPL=stock TRAINED="$work/$1/got.weights" \
+    make detect INSTALL=0 DETECTED="$work/detect" GEMM_IMPL=stock TRAINED="$work/$1/got.weights" \
         UNTRAINED="$work/$1/none-untrained.weights" WEIGHTS_URLS="file://$work/published" \
         >"$work/$1/output" 2>&1
 }

@@ -133,9 +133,9 @@ is run-after-preload "$prefix/lib/$soname:libm.so.6" "$(LD_PRELOAD=libm.so.6 "$r
 mkdir "$work/noted"
 printf 'darknet-gemm OpenCL program 2\ndevice Adreno\nit gives wrong results' >"$work/noted/cl_tile-1.note"
 printf 'darknet-gemm OpenCL program 2\ndevice PoCL\ndriver 3.1\noptions -DW=1\nsource 0\nbytes 0 sum 1\n' >"$work/noted/cl_wide-1.clbin"
-echo 'a table of forms' >"$work/noted/tuning-cl.txt"
+echo 'a table of forms' >"$work/noted/tuning.txt"
 check report env GEMM_CACHE_DIR="$work/noted" OCL_ICD_VENDORS=/nonexistent "$run" report "$work/report"
-rm "$work/noted/tuning-cl.txt"
+rm "$work/noted/tuning.txt"
 is report-sections 'versions processors limits environment rows and device times verdicts end' \
     "$(sed -n 's/^== //p' "$work/report" | paste -sd ' ')"
 for line in "darknet-gemm $version" "$(uname -srmo)" "GEMM_CACHE_DIR=$work/noted" "cache folder: $work/noted" 'it gives wrong results' \

@@ -32,13 +32,14 @@ cl:        contract util
 cl/device: contract util op cl kernels
 cl/memory: contract util cl cl/device
 cl/op:     contract util int8 cl cl/device cl/memory kernels
-cl/tune:   contract util op cl cl/device cl/memory cl/op
+tune:      contract util op cl
+cl/tune:   contract util op tune cl cl/device cl/memory cl/op
 gemm_cl:  contract util int8 cl cl/device cl/memory cl/op cl/tune
 hybrid:   contract util op
 check:    contract util op int8
-auto:     contract util op cl
+auto:     contract util op tune cl
 calibrate: contract util op int8
-driver:   contract util op int8 gemm_opt packed packed/isa packed/half packed/int8 packed/chain ref cl gemm_cl hybrid check auto calibrate
+driver:   contract util op int8 gemm_opt packed packed/isa packed/half packed/int8 packed/chain ref cl gemm_cl hybrid check tune auto calibrate
 lib:      contract util driver
 hook:     contract host
 hook/preload: contract host hook util lib kernels

@@ -233,7 +233,7 @@ expect_failure make-cfg-without-weights 'WEIGHTS=file is needed for CFG=cfg/alex
 expect_failure make-cfg-missing 'CFG=cfg/none.cfg is no file that can be read' make detect CFG=cfg/none.cfg
 mkdir "$work/a b"
 cp cfg/kite-demo.cfg "$work/a b/net.cfg" && cp cfg/kite-demo.weights "$work/a b/net.weights"
-check make-weights-beside make detect CFG="$work/a b/net.cfg" GEMM_IMPL=packed
+check make-weights-beside make detect DETECTED="$work/detect" CFG="$work/a b/net.cfg" GEMM_IMPL=packed
 cp "$work/check" "$work/said"
 check make-weights-beside-detects grep -q "^data/kite.jpg: Predicted in" "$work/said"
 check make-weights-beside-trained sh -c '! grep -qi untrained "$1"' - "$work/said"
@@ -241,14 +241,14 @@ check make-weights-beside-trained sh -c '! grep -qi untrained "$1"' - "$work/sai
 # Own names and folders by make detect. A class without a name is told before Darknet runs.
 for n in 1 2 3; do ln -s "$root/data/dog.jpg" "$work/a b/$n.JPG"; done
 seq -f 'class%g' 80 >"$work/a b/own names"
-detect_own() { make detect INSTALL=0 CFG="$work/a b/net.cfg" "$@"; }
+detect_own() { make detect INSTALL=0 DETECTED="$work/detect" CFG="$work/a b/net.cfg" "$@"; }
 check make-names detect_own NAMES="$work/a b/own names" IMAGE=data/dog.jpg
 cp "$work/check" "$work/said"
 check make-names-shown grep -q '^class17: [0-9]*%$' "$work/said"
 check make-folder detect_own IMAGE="$work/a b"
-check make-folder-pictures [ "$(grep -c 'Predicted in' "$work/check") $(ls "$BUILD"/detect/pictures/[123].jpg | wc -l)" = '3 3' ]
+check make-folder-pictures [ "$(grep -c 'Predicted in' "$work/check") $(ls "$work"/detect/pictures/[123].jpg | wc -l)" = '3 3' ]
 expect_failure make-folder-empty "make detect: IMAGE=$work/offered.d is a folder without a .jpg" \
-    sh -c 'mkdir "$1.d"; make detect INSTALL=0 CFG="$2" IMAGE="$1.d"' - "$work/offered" "$work/a b/net.cfg"
+    sh -c 'mkdir "$1.d"; make detect INSTALL=0 DETECTED="$1.detect" CFG="$2" IMAGE="$1.d"' - "$work/offered" "$work/a b/net.cfg"
 echo text >"$work/a b/0.png"
 expect_failure make-folder-bad-file "Cannot load image \"$work/a b/0.png\"" detect_own IMAGE="$work/a b"
 check make-folder-goes-on [ "$(grep -c 'Predicted in' "$work/output")" = 3 ]

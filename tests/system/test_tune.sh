@@ -54,20 +54,20 @@ else
     pass tune-temporary
 fi
 
-# ---- GEMM_AUTO_BITS=16: a table of its own, in which rows of 16 bits may stand ----
+# ---- GEMM_AUTO_BITS=16: lines of its own, in which rows of 16 bits may stand ----
 OCL_ICD_VENDORS=/nonexistent detect GEMM_TUNE=1 GEMM_AUTO_BITS=16
 # runs ROW: `yes` where it can run here
 runs() { "$root/gemm-bench" --list 2>"$work/list" | grep -q "^$1	usable" && echo yes; }
 for row in packed_bf16 packed_fp16; do
     is "tune-16-measures-$row" "$(runs $row)" "$(grep -q "^gemm: tuned convolution .*$row [0-9.]* ms" "$work/said" && echo yes)"
 done
-sed '/^convolution/s/ = packed (/ = packed_bf16 (/' "$table" >"${table%.txt}-16.txt"
+sed -i '/^auto16 convolution/s/ = [a-z0-9_]* (/ = packed_bf16 (/' "$table"
 detect GEMM_AUTO_BITS=16 GEMM_CHECK=1
 is tune-16-row "11 packed_bf16 (tuned)" "$(reasons | grep -o '[0-9]* packed_bf16 (tuned)')"
 if cmp -s "$work/labels" "$work/expected"; then fail tune-16-rounds 'the boxes are those of 32 bits'; else pass tune-16-rounds; fi
 detect
 is tune-32-row "15 packed (tuned)" "$(reasons)"
-cp "$table" "$work/of-32" && cp "${table%.txt}-16.txt" "$table"
+cp "$table" "$work/of-32" && sed -i '/^auto convolution/s/ = packed (/ = packed_bf16 (/' "$table"
 detect
 is tune-16-refused-by-32 yes "$(grep -q 'tuning.txt is not used: line [0-9]* is damaged' "$work/said" && echo yes)"
 cp "$work/of-32" "$table"
@@ -84,7 +84,7 @@ check tune-8-layers [ "$layers" -gt 0 ]
 OCL_ICD_VENDORS=/nonexistent detect GEMM_TUNE=1 GEMM_AUTO_BITS=8 "GEMM_INT8=$scales"
 is tune-8-measures "$layers" "$(grep -c '^gemm: tuned convolution .* bits 8: .*packed_int8 [0-9.]* ms' "$work/said")"
 is tune-8-measures-no-other "$layers" "$(grep -c 'packed_int8 [0-9.]* ms' "$work/said")"
-sed -i '/ bits 8 = /s/ = packed (/ = packed_int8 (/' "${table%.txt}-8.txt"
+sed -i '/ bits 8 = /s/ = packed (/ = packed_int8 (/' "$table"
 detect GEMM_AUTO_BITS=8 "GEMM_INT8=$scales" GEMM_CHECK=1
 is tune-8-row "$layers $layers" "$(in_8)"
 is tune-8-known 0 "$(grep -c '(default)' "$work/trace")"
@@ -139,9 +139,9 @@ else
     fail tune-network "$(tail -n 2 "$work/progress")"
 fi
 forms='kite-demo.cfg: cl with [0-9]+ tuned forms [0-9.]+ of cl without: (tuned|untuned)'
-if [ -e "$work/cache/tuning-cl.txt" ]; then
+if grep -q '^cl ' "$table"; then
     check tune-network-forms grep -Eqx "$forms" "$work/result"
-    is tune-network-forms-said "$(grep -c ' = ' "$work/cache/tuning-cl.txt")" "$(grep -c '^gemm: cl tuned ' "$work/progress")"
+    is tune-network-forms-said "$(grep -c '^cl .* = ' "$table")" "$(grep -c '^gemm: cl tuned ' "$work/progress")"
 fi
 if grep -Eqx 'kite-demo.cfg: mix [0-9.]+ ms(, [a-z]+ [0-9.]+ of it( \(one pass\))?)+: (mix|packed|cl|hybrid)' "$work/result"; then
     pass tune-network-result
@@ -158,7 +158,7 @@ reason=$(./gemm-bench --list | awk -F '\t' '$1 == "cl" && $2 != "usable" { print
 if [ -n "$reason" ]; then
     skip tune-cl "$reason"
 else
-    sed '/^convolution/ s/ = .*/ = cl (by hand)/' "$table" >"$work/cl" && cp "$work/cl" "$table"
+    sed -i '/^auto convolution/ s/ = .*/ = cl (by hand)/' "$table"
     detect
     # The one with a pool is not cl's: the convolution without it is perhaps not in the table.
     calls=$(grep -c '^cl_.*,cl (tuned),' "$work/trace")
@@ -168,38 +168,39 @@ else
     detect GEMM_CHECK=1
     is tune-cl-checked 0 $status
     # Row cl by itself: its forms are measured, kept, and used.
-    cl_table=$work/cache/tuning-cl.txt
+    # forms PATTERN: how many lines of forms match it, behind their first word
+    forms() { grep -c "^cl $1" "$table"; }
     tuned() { grep -c '^cl_[^,]* tuned,' "$work/trace"; }
-    rm -f "$cl_table"
+    awk '/^cl / { next } /^end / { $2 = n + 0 } / = / { ++n } { print }' "$table" >"$work/rows" && cp "$work/rows" "$table"
     # Without time all shapes are left. Those of a chain keep the default without being measured.
     detect GEMM_IMPL=cl GEMM_TUNE=1 GEMM_TUNE_SECONDS=0
     left=$(sed -n 's/^gemm: the time for tuning is over (GEMM_TUNE_SECONDS=0): \([0-9]*\) shapes are not measured.*/\1/p' "$work/said")
-    chained=$(grep -c ' = default (in a chain)$' "$cl_table" 2>/dev/null)
+    chained=$(forms '.* = default (in a chain)$')
     is tune-seconds-none 0 "$(tuned)"
     is tune-seconds-said 1 "$(wc -l <"$work/said")"
     if cmp -s "$work/labels" "$work/expected"; then pass tune-seconds-labels; else fail tune-seconds-labels 'other labels'; fi
     detect GEMM_IMPL=cl GEMM_TUNE=1
-    is tune-seconds-left "$(grep -c ' = ' "$cl_table")" "$((left + chained))"
-    shapes=$(grep -c '^convolution .* = ' "$cl_table")
+    is tune-seconds-left "$(forms '.* = ')" "$((left + chained))"
+    shapes=$(forms 'convolution .* = ')
     if [ "$shapes" -ge 8 ]; then pass tune-forms; else fail tune-forms "$shapes convolutions in the table"; fi
     is tune-forms-said "$shapes" "$(grep -c '^gemm: cl tuned convolution ' "$work/said")"
-    is tune-forms-used "$(grep -c '^convolution .* = cl_' "$cl_table")" "$(tuned)"
+    is tune-forms-used "$(forms 'convolution .* = cl_')" "$(tuned)"
     detect GEMM_IMPL=cl GEMM_TUNE=1
     is tune-forms-known '' "$(cat "$work/said")"
     # A form that each device has, for layers that are not pooled.
-    sed '/^convolution/s/ = .* (/ = cl_thin 8x1 64x1 (/' "$cl_table" >"$work/thin" && cp "$work/thin" "$cl_table"
+    sed -i '/^cl convolution/s/ = .* (/ = cl_thin 8x1 64x1 (/' "$table"
     detect GEMM_IMPL=cl GEMM_CHECK=1
     is tune-forms-checked 0 $status
-    is tune-forms-table "$(grep -c ' pool 0 .* = ' "$cl_table")" "$(grep -c '^cl_thin 8x1 group [0-9x]* tuned,' "$work/trace")"
+    is tune-forms-table "$(forms '.* pool 0 .* = ')" "$(grep -c '^cl_thin 8x1 group [0-9x]* tuned,' "$work/trace")"
     if cmp -s "$work/labels" "$work/expected"; then pass tune-forms-labels; else fail tune-forms-labels 'other labels'; fi
     detect
     is tune-forms-auto yes "$(grep -q '^cl_thin [^,]* tuned,.*,cl (tuned),' "$work/trace" && echo yes)"
-    sed 's/^device /device other /' "$cl_table" >"$work/other" && cp "$work/other" "$cl_table"
+    cp "$table" "$work/mine" && sed -i 's/^device /device other /' "$table"
     detect GEMM_IMPL=cl
     is tune-forms-foreign 0 "$(tuned)"
     is tune-forms-foreign-said 1 "$(wc -l <"$work/said")"
-    check tune-forms-foreign-line grep -q "^gemm: the tuning table $cl_table is not used: it is of another one: 'device other " "$work/said"
-    rm "$cl_table"
+    check tune-forms-foreign-line grep -q "^gemm: the tuning table $table is not used: it is of another machine: 'device other " "$work/said"
+    cp "$work/mine" "$table"
     # A machine without OpenCL: one line, and packed.
     detect OCL_ICD_VENDORS=/nonexistent
     is tune-no-opencl "15 packed (default)" "$(reasons)"

@@ -592,8 +592,9 @@ static void test_cl_added(uint64_t seed, int cases)
         const char *wrong = gemm_cl_unusable(rows[i]);
         char name[64];
         int number = 0;
-        snprintf(name, sizeof name, "cl, added, %s %dx%d slices %d parts %d", rows[i]->kernel,
-                 rows[i]->rows, rows[i]->cols, rows[i]->slices, rows[i]->parts);
+        snprintf(name, sizeof name, "cl, added, %s %dx%d slices %d parts %d",
+                 rows[i]->family->kernel, rows[i]->rows, rows[i]->cols, rows[i]->slices,
+                 rows[i]->parts);
         if (wrong) {
             report_unusable(name, wrong);
             continue;
@@ -625,7 +626,7 @@ static void test_cl_declined(void)
 /* Ends the program without its functions at exit, because Oclgrind crashes in them. */
 static _Noreturn void test_cl(uint64_t seed, int cases)
 {
-    for (size_t i = 0; i < gemm_cl_choice_count; ++i)
+    for (int i = 0; i < GEMM_CL_MULTIPLIES; ++i)
         if (gemm_cl_choices[i].depth) test_cl_row(&gemm_cl_choices[i], seed, cases);
     test_cl_row(&gemm_cl_tile_short, seed, cases);
     if (cases > 1) test_cl_added(seed, cases);      /* large ones, which Oclgrind is too slow for */

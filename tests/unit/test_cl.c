@@ -61,7 +61,7 @@ static bool is_wanted(const char *name)
 static const char *judge_copies(const cl_case *p, const cl_how *how)
 {
     const gemm_note *n = &cl_note;
-    const size_t weights = how->row->direct ? (size_t)p->arrays[1].columns : 0;
+    const size_t weights = how->row->family->direct ? (size_t)p->arrays[1].columns : 0;
     if (how->policy != 'u' || !p->shared || how->hybrid) return NULL;
     if (!p->convolves) return n->copied_a || n->copied_c ? "it copied A or C" : NULL;
     if (n->copied_a == weights * sizeof(float) && !n->copied_c &&
@@ -109,7 +109,7 @@ static bool run_case(const char *name, const cl_how *asked, bool convolves, int 
 /* Cases of a row, or of hybrid, from `first` on, under both memory policies. */
 static void test_row(const char *title, const cl_how *asked, bool convolves, int first, int cases)
 {
-    const bool chooses = convolves && asked->row->way == GEMM_CL_CHOOSE;
+    const bool chooses = convolves && gemm_cl_chooses(asked->row);
     if (!is_wanted(title)) return;
     const char *reason = chooses ? NULL : gemm_cl_unusable(asked->row);
     for (const char *policy = "ud"; *policy; ++policy) {
@@ -130,14 +130,14 @@ static void test_sums(int cases)
 {
     const gemm_cl_row ahead = cl_ahead_row();
     for (int i = 0; i < ROWS; ++i)
-        if (!options.small || rows[i].row->way != GEMM_CL_CLBLAST)
+        if (!options.small || rows[i].row->family->kind != GEMM_CL_CLBLAST)
             test_row(rows[i].name, &(cl_how){.row = rows[i].row}, false, 0, cases);
     test_row("cl_image-ahead", &(cl_how){.row = &ahead}, false, 0, cases);
-    for (size_t i = 0; i < gemm_cl_choice_count; ++i) {
+    for (int i = 0; i < GEMM_CL_MULTIPLIES; ++i) {
         const gemm_cl_row *r = &gemm_cl_choices[i];
         char title[64];
-        snprintf(title, sizeof title, "%s-%dx%d-%dx%d%s%.0d%s", r->kernel, r->rows, r->cols, r->wx,
-                 r->wy, r->depth ? "-k" : "", r->depth, r->defines);
+        snprintf(title, sizeof title, "%s-%dx%d-%dx%d%s%.0d%s", r->family->kernel, r->rows, r->cols,
+                 r->wx, r->wy, r->depth ? "-k" : "", r->depth, r->defines);
         test_row(title, &(cl_how){.row = r}, false, 0, cases);
     }
 }
@@ -301,7 +301,7 @@ static const char *run_one_convolution(const char *title, const char *text, char
     rng r = cl_rng(5000 + number);
     const conv_call c = cl_draw_geometry(&r, how.row, number, true);
     const cl_case p = cl_convolution(&r, &c, policy == 'u');
-    how.parts = how.row->splits ? number % 3 : 0;
+    how.parts = gemm_cl_splits(how.row) ? number % 3 : 0;
     return cl_judge(&p, &how);
 }
 

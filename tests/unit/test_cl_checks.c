@@ -117,7 +117,7 @@ static const char *judge_activation(const gemm_cl_row *row, conv_activation acti
     conv_call c = {.batch = 1, .groups = 1, .c = 1, .h = 1, .w = PLACES, .n = 1, .size = 1,
                    .stride = 1, .out_h = 1, .out_w = PLACES, .input = input, .weights = &weight,
                    .shift = zeroes, .activation = activation, .output = output};
-    if (row->one_column) {
+    if (row->family->one_column) {
         c.c = LONG, c.n = PLACES;
         c.w = c.out_w = 1;
         c.input = unit;
@@ -141,7 +141,8 @@ static void test_activations(void)
     const gemm_cl_row *row;
     for (size_t n = 0; (row = cl_conv_row(n, title, sizeof title)); ++n) {
         const char *why = NULL;
-        if (row->winograd || (row->way != GEMM_CL_CHOOSE && gemm_cl_unusable(row))) continue;
+        if (row->winograd || (row->family->kind != GEMM_CL_CHOOSE && gemm_cl_unusable(row)))
+            continue;
         for (int a = CONV_LINEAR; !why && a < CONV_ACTIVATIONS; ++a)
             why = judge_activation(row, (conv_activation)a);
         snprintf(name, sizeof name, "cl-conv-activation-ends-%s", title);

@@ -5,8 +5,7 @@
  *
  *   test_cl_choice
  */
-#include "cl/choice.h"
-#include "cl/form.h"
+#include "cl/op/ways.h"
 #include "common/random.h"
 #include "gemm_cl.h"
 #include "support/report.h"
@@ -18,7 +17,8 @@
 
 static const gemm_cl_traits adreno = {.unified = true, .images = true, .units = 12, .vector = 4,
                                       .group = 1024, .local = 32768, .is_adreno = true,
-                                      .adreno = 830};
+                                      .adreno = 830, .half_images = true, .image_width = 16384,
+                                      .image_height = 16384};
 static const gemm_cl_traits desktop = {.images = true, .units = 132, .vector = 1, .group = 1024,
                                        .local = 49152};
 static const gemm_cl_traits cpu = {.cpu = true, .unified = true, .images = true, .units = 2,
@@ -47,6 +47,28 @@ static const conv_call huge = LAYER(1, 1 << 17, 64, 3, 1, 1, 128);
 static const conv_call five = LAYER(1, 96, 256, 5, 1, 2, 27);
 static const conv_call five_half = LAYER(1, 96, 256, 5, 2, 2, 27);
 
+static const gemm_kept plan = {.room = SIZE_MAX};
+
+static void list(const gemm_cl_traits *d, const conv_call *c, const gemm_cl_row *asked,
+                 gemm_cl_offers *l)
+{
+    static gemm_cl_op op;
+    op = gemm_cl_conv_op(d, c, asked);
+    op.plan = &plan;
+    gemm_cl_list(&op, l);
+}
+
+/* The first offer for the layer that nothing speaks against, if it is of this way, or NULL. */
+static const gemm_cl_offer *first_offer(const gemm_cl_traits *d, const conv_call *c,
+                                        const gemm_cl_row *asked, const char *way)
+{
+    static gemm_cl_offers l;
+    const gemm_cl_offer *o = l.list;
+    list(d, c, asked, &l);
+    while (o < l.list + l.count && (o->refused || o->is_smaller)) ++o;
+    return o == l.list + l.count || strncmp(o->way, way, strlen(way)) ? NULL : o;
+}
+
 /* ---- Winograd's algorithm on CPUs ---- */
 
 /* For which devices and layers it is taken. */
@@ -65,11 +87,14 @@ static void test_winograd_choice(void)
                  {"small-map", true, 8, 1, 512, 512, 2, 0, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         char name[64];
-        const gemm_cl_traits device = {.cpu = cases[i].cpu, .vector = cases[i].vector};
-        const conv_call c = {.batch = cases[i].batch, .c = cases[i].c, .n = cases[i].n,
-                             .out_h = cases[i].side, .out_w = cases[i].side};
-        const gemm_cl_row *row = gemm_cl_choose_winograd(&device, &c);
-        const int m = row ? row->winograd : 0;
+        const int side = cases[i].side;
+        const gemm_cl_traits device = {.cpu = cases[i].cpu, .vector = cases[i].vector, .units = 2,
+                                       .group = 4096, .local = 1 << 20};
+        const conv_call c = {.batch = cases[i].batch, .groups = 1, .c = cases[i].c, .h = side,
+                             .w = side, .n = cases[i].n, .size = 3, .stride = 1, .pad = 1,
+                             .out_h = side, .out_w = side};
+        const gemm_cl_offer *o = first_offer(&device, &c, &gemm_cl_best, "winograd");
+        const int m = o ? o->row->winograd : 0;
         snprintf(name, sizeof name, "cl-winograd-choice-%s", cases[i].name);
         report_right(name, m >= cases[i].least && m <= cases[i].most, "m is %d", m);
     }
@@ -128,14 +153,67 @@ static void test_direct_choice(void)
     pooled.pool = true;
     for (size_t i = 0; i < sizeof direct_cases / sizeof *direct_cases; ++i) {
         char name[64];
-        int parts = 1;
-        const gemm_cl_row *row = gemm_cl_choose_direct(
-            direct_cases[i].device, direct_cases[i].call, direct_cases[i].asked, &parts);
-        const int choice = row ? (int)(row - gemm_cl_direct_choices) : -1;
+        const gemm_cl_offer *o = first_offer(direct_cases[i].device, direct_cases[i].call,
+                                             direct_cases[i].asked, "direct");
+        const int choice = o ? (int)(o->row - gemm_cl_choices) : -1;
+        const int parts = o ? o->parts : 1;
         snprintf(name, sizeof name, "cl-direct-choice-%s", direct_cases[i].name);
         report_right(name, choice == direct_cases[i].choice && parts == direct_cases[i].parts,
                      "choice %d, parts %d", choice, parts);
     }
+}
+
+/* ---- the list ---- */
+
+/* Whether an offer that may run needs images, or images of 16 bits. */
+static bool needs_images(const gemm_cl_offers *l, bool half)
+{
+    for (int i = 0; i < l->count; ++i) {
+        const gemm_cl_row *row = l->list[i].row;
+        if (!row || l->list[i].refused) continue;
+        if (half ? row->half : row->texture || row->family->kind == GEMM_CL_IMAGE) return true;
+    }
+    return false;
+}
+
+/* What a device lacks is not offered. A row of 16 bits that the user named is: its build fails. */
+static void test_lacks(void)
+{
+    const gemm_cl_row *const asked[] = {&gemm_cl_best, &gemm_cl_direct_image};
+    gemm_cl_traits narrow = adreno, bare = adreno;
+    gemm_cl_offers l;
+    narrow.half_images = false;
+    bare.images = bare.half_images = false;
+    for (int i = 0; i < 2; ++i) {
+        list(&adreno, &layer, asked[i], &l);
+        const bool with = needs_images(&l, false);
+        list(&bare, &layer, asked[i], &l);
+        report_right(i ? "offers-images-named" : "offers-images",
+                     with && !needs_images(&l, false), "with images: %d", with);
+    }
+    list(&adreno, &layer, &gemm_cl_half, &l);
+    const int before = l.list[0].way ? l.count : 0;
+    int refused = 0;
+    list(&narrow, &layer, &gemm_cl_half, &l);
+    for (int i = 0; i < l.count; ++i)
+        refused += l.list[i].refused && l.list[i].row && l.list[i].row != &gemm_cl_half;
+    report_right("offers-16-bits", before == l.count && refused == 1, "%d of %d", refused, l.count);
+}
+
+/* Without room for weights no way is offered that packs them. */
+static void test_room(void)
+{
+    const gemm_cl_op op = gemm_cl_conv_op(&adreno, &layer, &gemm_cl_best);
+    gemm_cl_offers l;
+    int direct = 0, others = 0;
+    gemm_cl_list(&op, &l);
+    for (int i = 0; i < l.count; ++i) {
+        const gemm_cl_offer *o = &l.list[i];
+        if (!strcmp(o->way, "direct")) direct += o->refused && !strcmp(o->refused, "no room");
+        else others += !o->refused;
+    }
+    report_right("offers-room", direct == 1 && others, "%d without room, %d others", direct,
+                 others);
 }
 
 /* ---- tiles ---- */
@@ -165,8 +243,8 @@ static void test_image_rules(void)
         int parts;
         const gemm_cl_row *row = gemm_cl_choose(&d, &g, &parts);
         snprintf(name, sizeof name, "cl-tile-%s", cases[i].name);
-        report_right(name, row == &gemm_cl_choices[cases[i].choice], "%s %dx%d", row->kernel,
-                     row->rows, row->cols);
+        report_right(name, row == &gemm_cl_choices[cases[i].choice], "%s %dx%d",
+                     row->family->kernel, row->rows, row->cols);
     }
 }
 
@@ -206,7 +284,8 @@ static void test_tile_rules(void)
         char name[64];
         int parts;
         const gemm_cl_row *one = gemm_cl_choose_conv(&d, &g, 1, &parts);
-        const gemm_cl_row *chain = gemm_cl_choose_chain(&d, &gemm_cl_best, pair, &g);
+        const gemm_cl_row *chain = gemm_cl_choose_chain(&d, &gemm_cl_best, &pair[0],
+                                                        &pair[1], &g);
         snprintf(name, sizeof name, "cl-tile-%dx%dx%d", g.M, g.N, g.K);
         const bool right = one == choice_or_null(cases[i].one) && parts == cases[i].parts &&
                            chain == choice_or_null(cases[i].chain);
@@ -219,7 +298,7 @@ static void test_tile_rules(void)
 
 static const gemm_cl_row *row_at(size_t n, char text[GEMM_CL_FORM_TEXT])
 {
-    const gemm_cl_row *row = gemm_cl_choice_at(n);
+    const gemm_cl_row *row = n < GEMM_CL_CHOICES ? &gemm_cl_choices[n] : NULL;
     const gemm_cl_form form = {row, 1, 0};
     if (row) gemm_cl_form_print(&form, text);
     return row;
@@ -227,7 +306,7 @@ static const gemm_cl_row *row_at(size_t n, char text[GEMM_CL_FORM_TEXT])
 
 static bool are_alike(const gemm_cl_row *a, const gemm_cl_row *b)
 {
-    return !strcmp(a->kernel, b->kernel) && !strcmp(a->defines, b->defines);
+    return !strcmp(a->family->kernel, b->family->kernel) && !strcmp(a->defines, b->defines);
 }
 
 /* Every row in single precision is found by its name, and no other program has that. */
@@ -237,7 +316,7 @@ static void test_names(void)
     char text[GEMM_CL_FORM_TEXT];
     gemm_cl_form form;
     for (size_t i = 0; (row = row_at(i, text)); ++i) {
-        const bool conv = row->conv != GEMM_CL_NO_CONV;
+        const bool conv = row->family->conv != GEMM_CL_NO_CONV;
         const bool found = gemm_cl_form_parse(text, strlen(text), conv, &form);
         if (row->half) {
             if (found && form.row == row) report_fail("form-half", "%s is a form", text);
@@ -366,7 +445,7 @@ static void test_near(void)
 {
     const conv_call c = LAYER(1, 64, 64, 3, 1, 1, 13);
     const gemm_cl_tuned_op op = {.conv = &c};
-    const gemm_cl_form base = {&gemm_cl_direct_choices[GEMM_CL_DIRECT_8], 2, 0};
+    const gemm_cl_form base = {&gemm_cl_choices[GEMM_CL_DIRECT_8], 2, 0};
     gemm_cl_form forms[GEMM_CL_FORMS];
     const int count = gemm_cl_forms_near(&op, &base, forms);
     const bool right = count == 4 && forms[0].parts == 1 && forms[1].parts == 4 &&
@@ -450,6 +529,8 @@ int main(void)
 {
     test_winograd_choice();
     test_direct_choice();
+    test_lacks();
+    test_room();
     test_image_rules();
     test_tile_rules();
     test_names();

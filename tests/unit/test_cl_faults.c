@@ -187,7 +187,7 @@ static void load_drivers(void)
 
 #define IMAGE_8x4 &gemm_cl_choices[GEMM_CL_IMAGE_8x4]
 #define TILE_16x128 &gemm_cl_choices[GEMM_CL_TILE_16x128]
-#define LAST_WINOGRAD &gemm_cl_winograd_choices[GEMM_CL_CONV_VECTORS * 2 - 1]
+#define LAST_WINOGRAD &gemm_cl_choices[GEMM_CL_WINOGRAD + 5]
 
 static const fault_case cases[] = {
     {"cl", &gemm_cl_best, 'u', true, MULTIPLY, 0, true, 0},

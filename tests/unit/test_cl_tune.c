@@ -12,6 +12,7 @@
 #include "check/check.h"
 #include "check/conv_check.h"
 #include "cl/device/device.h"
+#include "cl/op/ways.h"
 #include "cl/tune/table.h"
 #include "cl/tune/tune.h"
 #include "driver/driver.h"
@@ -86,11 +87,11 @@ static gemm_shape shape_of(const gemm_cl_tuned_op *op)
 }
 
 /* What the table has for it. */
-static const gemm_cl_tuned *find(const gemm_cl_tuned_op *op)
+static const gemm_tuned *find(const gemm_cl_tuned_op *op)
 {
     const gemm_shape s = shape_of(op);
     gemm_cl_lock();
-    const gemm_cl_tuned *e = gemm_cl_table_find(&s);
+    const gemm_tuned *e = gemm_cl_table_find(&s);
     gemm_cl_unlock();
     return e;
 }
@@ -141,9 +142,8 @@ static void run_forms(const gemm_cl_tuned_op *op, const char *title, bool all)
         const int more = all ? gemm_cl_forms_near(op, &forms[i], near) : 0;
         for (int j = 0; j < more; ++j) run_form(op, title, &near[j], &plan, true);
     }
-    const gemm_cl_row *row;
-    for (size_t i = 0; all && (row = gemm_cl_choice_at(i)); ++i) {
-        gemm_cl_form_print(&(gemm_cl_form){row, 1, 0}, text);
+    for (int i = 0; all && i < GEMM_CL_CHOICES; ++i) {
+        gemm_cl_form_print(&(gemm_cl_form){&gemm_cl_choices[i], 1, 0}, text);
         if (gemm_cl_form_parse(text, strlen(text), op->conv, &form))
             run_form(op, title, &form, &plan, false);
     }
@@ -196,14 +196,14 @@ static void test_measure(void)
         const gemm_cl_tuned_op op = {.conv = multiplies ? NULL : &c,
                                      .multiply = multiplies ? &product : NULL};
         const char *why = multiplies ? judge_multiply() : judge_conv(&c, &plan);
-        const gemm_cl_tuned *e = find(&op);
+        const gemm_tuned *e = find(&op);
         if (!why && (!e || !strstr(e->times, "default") || !strstr(e->times, " ms")))
             why = "the table lacks it";
         const char *then = why ? NULL : strstr(e->times, "; then 0.");
-        if (!why && e->form.row && !then) why = "it did not win again";
-        if (!why && !put(&op, &e->form)) why = "no room";
+        if (!why && e->choice.form.row && !then) why = "it did not win again";
+        if (!why && !put(&op, &e->choice.form)) why = "no room";
         if (!why) why = multiplies ? judge_multiply() : judge_conv(&c, &plan);
-        if (!why && was_tuned() != (e->form.row != NULL)) why = "not what the table has";
+        if (!why && was_tuned() != (e->choice.form.row != NULL)) why = "not what the table has";
         if (!why && strcmp(find(&op)->times, "by hand")) why = "it was measured again";
         snprintf(name, sizeof name, "measure-%s", multiplies ? "multiply" : shapes[i].name);
         report_right(name, !why, "%s: %s", note.ran, why);
@@ -257,11 +257,11 @@ static void take(captured c, char said[1024])
 }
 
 /* The table of the file is read. `said` becomes what stderr got. Returns the entry of the op. */
-static const gemm_cl_tuned *read_again(const gemm_cl_tuned_op *op, char said[1024])
+static const gemm_tuned *read_again(const gemm_cl_tuned_op *op, char said[1024])
 {
     const captured c = capture();
     gemm_cl_forget_forms(false);
-    const gemm_cl_tuned *e = find(op);
+    const gemm_tuned *e = find(op);
     find(op);
     take(c, said);
     return e;
@@ -283,10 +283,10 @@ static void test_unkept(void)
     put(&op, &form);
     take(c, said);
     chmod(folder, 0700);
-    const gemm_cl_tuned *e = find(&op);
+    const gemm_tuned *e = find(&op);
     const char *last = strstr(said, end);
     report_right("table-unkept", !strncmp(said, begin, strlen(begin)) && last &&
-                 !last[sizeof end - 1] && e && e->form.row == form.row, "%s: %s",
+                 !last[sizeof end - 1] && e && e->choice.form.row == form.row, "%s: %s",
                  e ? "it is in memory" : "it is lost", said);
 }
 
@@ -299,26 +299,26 @@ static void expect_refused(const char *name, const gemm_cl_tuned_op *op, const c
     if (at) gemm_append(text, sizeof text, "%.*s%s%s", (int)(at - good), good, to,
                         at + strlen(from));
     write_text(text);
-    const gemm_cl_tuned *e = read_again(op, said);
+    const gemm_tuned *e = read_again(op, said);
     line = strchr(said, '\n');
     report_right(name, at && !e && line && !line[1] &&
-                 strstr(said, "tuning-cl.txt is not used: ") && strstr(said, why),
+                 strstr(said, "tuning.txt is not used: ") && strstr(said, why),
                  "%s, and said: %s", e ? "it is used" : "it is not used", said);
 }
 
 static void test_file(void)
 {
     static const char *const refused[][4] = {
-        {"table-device", "device ", "device other ", "it is of another one"},
-        {"table-driver", ", driver ", ", driver other ", "it is of another one"},
-        {"table-version", "version ", "version 0", "it is of another one"},
-        {"table-form", "tuning 1", "tuning 2", "it is of another one"},
-        {"table-line", "cl_tile", "cl_tele", "line 4 is damaged"},
-        {"table-parts", "parts 3", "parts 99", "line 4 is damaged"},
-        {"table-shape", "multiply", "maxpool", "line 4 is damaged"},
-        {"table-end", "end 1", "end 2", "line 5 is damaged"},
+        {"table-device", "device ", "device other ", "it is of another machine"},
+        {"table-driver", ", driver ", ", driver other ", "it is of another machine"},
+        {"table-version", "version ", "version 0", "it is of another machine"},
+        {"table-form", "tuning 2", "tuning 1", "it is of another format"},
+        {"table-line", "cl_tile", "cl_tele", "line 7 is damaged"},
+        {"table-parts", "parts 3", "parts 99", "line 7 is damaged"},
+        {"table-shape", "cl multiply", "cl maxpool", "line 7 is damaged"},
+        {"table-end", "end 1", "end 2", "line 8 is damaged"},
         {"table-cut", "\nend 1\n", "", "is damaged"},
-        {"table-more", "end 1\n", "end 1\nmore\n", "line 5 is damaged"}};
+        {"table-more", "end 1\n", "end 1\nmore\n", "line 8 is damaged"}};
     const gemm_cl_tuned_op op = {.multiply = &product};
     const gemm_cl_form form = {&gemm_cl_choices[GEMM_CL_TILE_32x64], 3, 0};
     char good[8192], said[1024];
@@ -326,8 +326,8 @@ static void test_file(void)
     unlink(path);
     put(&op, &form);
     snprintf(good, sizeof good, "%s", read_text());
-    const gemm_cl_tuned *e = read_again(&op, said);
-    const bool same = e && e->form.row == form.row && e->form.parts == 3;
+    const gemm_tuned *e = read_again(&op, said);
+    const bool same = e && e->choice.form.row == form.row && e->choice.form.parts == 3;
     report_right("table-read", same && !*said && !strcmp(e->times, "by hand"), "%s: %s%s",
                  e ? "another form" : "nothing", said, good);
     for (size_t i = 0; i < sizeof refused / sizeof *refused; ++i)
@@ -400,13 +400,14 @@ static const char *judge_limited(const gemm_cl_tuned_op *op, int seconds, bool *
     gemm_budget_end(true);
     for (int i = 0; i < 2 && !why; ++i) {       /* the second call asks no more */
         why = judge_conv(op->conv, &plan);
-        const gemm_cl_tuned *e = find(op);
+        const gemm_tuned *e = find(op);
         *kept = e && e->own;
         if (why) break;
         if (!e) why = "it has no form";
         else if (seconds < 2 && clock_ms > start + 2000) why = "it was begun";
         else if (gemm_budget_left() != !*kept) why = "the shapes that are left";
-        else if (!*kept && (e->form.row || was_tuned())) why = "it is left with another form";
+        else if (!*kept && (e->choice.form.row || was_tuned()))
+            why = "it is left with another form";
         else if (*kept != (strstr(read_text(), "\nend 1\n") != NULL)) why = "the file";
     }
     gemm_plan_drop(&plan);
@@ -444,13 +445,26 @@ static void test_settle(void)
     const int kept = gemm_cl_settle_forms(true);
     put(&op, &form);
     const int dropped = gemm_cl_settle_forms(false);
-    const gemm_cl_tuned *a = read_again(&op, said);
-    const gemm_cl_tuned *b = find(&(gemm_cl_tuned_op){.multiply = &other});
-    report_right("table-settled", kept == 1 && dropped == 1 && a && !a->form.row && b &&
-                 b->form.row == form.row, "%d kept, %d dropped: %s", kept, dropped, read_text());
+    const gemm_tuned *a = read_again(&op, said);
+    const gemm_tuned *b = find(&(gemm_cl_tuned_op){.multiply = &other});
+    report_right("table-settled", kept == 1 && dropped == 1 && a && !a->choice.form.row && b &&
+                 b->choice.form.row == form.row, "%d kept, %d dropped: %s", kept, dropped,
+                 read_text());
 }
 
 /* ---- a wrong kernel ---- */
+
+static bool takes_winograd(const conv_call *c)
+{
+    const gemm_kept room = {.room = SIZE_MAX};
+    gemm_cl_op op = gemm_cl_conv_op(&gemm_cl_opened()->traits, c, &gemm_cl_best);
+    gemm_cl_offers l;
+    int i = 0;
+    op.plan = &room;
+    gemm_cl_list(&op, &l);
+    while (i < l.count && l.list[i].refused) ++i;
+    return i < l.count && l.list[i].row->winograd;
+}
 
 /* cl_conv_wide computes nothing, in no time. It is no default where Winograd's algorithm is. */
 static void test_wrong(void)
@@ -458,13 +472,13 @@ static void test_wrong(void)
     conv_call c = make_conv(&(conv_shape){"3x3", 1, 1, 64, 26, 26, 64, 3, 1, 1});
     const gemm_cl_tuned_op op = {.conv = &c};
     gemm_plan *plan = NULL;
-    if (!gemm_cl_choose_winograd(&gemm_cl_opened()->traits, &c)) {
+    if (!takes_winograd(&c)) {
         report_skip_machine("wrong-form", "cl does not take Winograd's algorithm here");
     } else {
         setenv("CL_MUTATE", "cl_conv_wide|k0 < K; k0 += KC|k0 < 0; k0 += KC", 1);
         gemm_cl_set_tuning(GEMM_CL_MEASURES);
         const char *why = judge_conv(&c, &plan);
-        const gemm_cl_tuned *e = find(&op);
+        const gemm_tuned *e = find(&op);
         if (!why && !e) why = "it was not measured";
         if (!why && strstr(e->times, "cl_conv_wide")) why = e->times;
         report_judged("wrong-form", why);
@@ -483,7 +497,7 @@ int main(int argc, char **argv)
         return 2;
     }
     if (!mkdtemp(folder)) return 1;
-    snprintf(path, sizeof path, "%s/tuning-cl.txt", folder);
+    snprintf(path, sizeof path, "%s/tuning.txt", folder);
     setenv("GEMM_CACHE_DIR", folder, 1);
     setenv("GEMM_PREPARE", "first", 1);
     unsetenv("GEMM_TUNE");

@@ -575,6 +575,25 @@ static void test_doors(const char *cfg, const gemm_variant *row)
     unlink(other_weights);
 }
 
+/* Those of one pass. */
+static unsigned decide(network *net)
+{
+    const unsigned before = gemm_decisions();
+    network_predict(net, net->input);
+    return gemm_decisions() - before;
+}
+
+/* A row that decides does so once a layer. */
+static void test_decided_once(const char *cfg)
+{
+    network *net = network_make(cfg, SEED);
+    gemm_set_conv(GEMM_HOOK);
+    const unsigned first = decide(net), second = decide(net), third = decide(net);
+    report_that("decided-once", first && !third, "%u, %u and %u decisions in a pass", first,
+                second, third);
+    free_network(net);
+}
+
 /* The doors and a resize with any row. */
 static int test_row(const gemm_variant *row, const char *cfg, const char *resized)
 {
@@ -587,18 +606,11 @@ static int test_row(const gemm_variant *row, const char *cfg, const char *resize
     test_doors(cfg, row);
     gemm_set_variant(row);
     test_door_resize(resized);
+    test_decided_once(cfg);
     return report_status();
 }
 
 /* ---- decisions ---- */
-
-/* Those of one pass. */
-static unsigned decide(network *net)
-{
-    const unsigned before = gemm_decisions();
-    network_predict(net, net->input);
-    return gemm_decisions() - before;
-}
 
 /* What is wrong, or NULL: decisions of passes 3 to 5, or none where there must be some. */
 static const char *decides_again(network *net)

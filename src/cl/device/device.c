@@ -266,8 +266,8 @@ fail:
 static bool ask_image_limits(gemm_cl_device *d, const char *extensions)
 {
     enum { PITCH_ALIGNMENT = 0x104A, BASE_ALIGNMENT = 0x104B }; /* cl_khr_image2d_from_buffer */
-    ASK(CL_DEVICE_IMAGE2D_MAX_WIDTH, d->image_width);
-    ASK(CL_DEVICE_IMAGE2D_MAX_HEIGHT, d->image_height);
+    ASK(CL_DEVICE_IMAGE2D_MAX_WIDTH, d->traits.image_width);
+    ASK(CL_DEVICE_IMAGE2D_MAX_HEIGHT, d->traits.image_height);
     if (has_word(extensions, "cl_khr_image2d_from_buffer")) {
         ASK(PITCH_ALIGNMENT, d->pitch_alignment);
         ASK(BASE_ALIGNMENT, d->base_alignment);
@@ -291,7 +291,6 @@ static bool ask_traits(gemm_cl_device *d, const found_device *found, const char 
     ASK(CL_DEVICE_MAX_WORK_ITEM_SIZES, d->item_sizes);
     ASK(CL_DEVICE_GLOBAL_MEM_SIZE, d->memory);
     ASK(CL_DEVICE_LOCAL_MEM_SIZE, local);
-    if (images && !ask_image_limits(d, extensions)) goto fail;
     d->traits = (gemm_cl_traits){
         .cpu = (type & CL_DEVICE_TYPE_CPU) && !(type & CL_DEVICE_TYPE_GPU),
         .unified = unified,
@@ -306,6 +305,7 @@ static bool ask_traits(gemm_cl_device *d, const found_device *found, const char 
         .is_adreno = found->adreno.is_one,
         .adreno = found->adreno.number,
     };
+    if (images && !ask_image_limits(d, extensions)) goto fail;
     return true;
 fail:
     return false;
@@ -445,7 +445,7 @@ const char *gemm_cl_describe(void)
     gemm_text_add(&description,
                   "%s, driver %s, %d compute units, %s memory, images up to %zux%zu", d->name,
                   d->driver, d->traits.units, d->traits.unified ? "unified" : "discrete",
-                  d->image_width, d->image_height);
+                  d->traits.image_width, d->traits.image_height);
     gemm_text_add(&description,
                   ", groups up to %zu, %d KiB local memory, %llu MiB in all, %s 16-bit floats",
                   d->group_items, d->traits.local >> 10, (unsigned long long)d->memory >> 20,

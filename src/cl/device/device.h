@@ -21,7 +21,6 @@ typedef struct gemm_cl_device {
     gemm_cl_traits traits;
     char *name, *driver;        /* the name with an Adreno's model; the driver's version */
     size_t group_items, item_sizes[3];      /* the most of a work-group */
-    size_t image_width, image_height;       /* the most; pixels */
     cl_uint pitch_alignment;    /* pixels; 0: the device makes no image from a buffer */
     cl_uint base_alignment;     /* pixels, of such an image's first one */
     cl_ulong memory;            /* bytes */

@@ -15,12 +15,12 @@ static bool has_room(const gemm_cl_kit *k)
     const int items = gemm_cl_kit_number(k, "-DWX", 1) * gemm_cl_kit_number(k, "-DWY", 1) *
                       gemm_cl_kit_number(k, "-DSLICES", 1);
     return k->p->local <= (cl_ulong)gemm_cl_opened()->traits.local &&
-           (k->row->any_group || (size_t)items <= k->p->group_items);
+           (k->family->any_group || (size_t)items <= k->p->group_items);
 }
 
 gemm_cl_trial gemm_cl_try(const gemm_cl_program *p, char *reason, size_t bytes)
 {
-    gemm_cl_kit k = {.p = p, .row = gemm_cl_row_of(p->name),
+    gemm_cl_kit k = {.p = p, .family = gemm_cl_family_of(p->name),
                      .memory = malloc(GEMM_CL_KIT_ROOM * sizeof(float))};
     gemm_cl_layer_trial *run = gemm_cl_find_layer_trial(p->name);
     if (!k.memory) gemm_cl_say("out of memory");

@@ -14,7 +14,7 @@ enum { GEMM_CL_KIT_ROOM = 1 << 19 };        /* floats; more than any trial needs
 
 typedef struct gemm_cl_kit {
     const gemm_cl_program *p;
-    const gemm_cl_row *row;     /* of the kernel (gemm_cl_row_of) */
+    const gemm_cl_family *family;    /* its rows (gemm_cl_family_of) */
     float *memory;              /* for operands: GEMM_CL_KIT_ROOM floats */
     size_t used;
     bool unfinished;            /* a call failed */

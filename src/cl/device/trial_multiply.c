@@ -38,7 +38,7 @@ typedef struct problem {
 /* Of cl_conv_wide, whose strips lie in rows of the output. */
 static bool is_conv_alone(const gemm_cl_kit *k)
 {
-    return k->row->conv == GEMM_CL_ONLY_CONV;
+    return k->family->conv == GEMM_CL_ONLY_CONV;
 }
 
 /* ---- the shape ---- */
@@ -54,7 +54,7 @@ static int wanted_k(const gemm_cl_kit *k, const problem *q)
     if (q->column) return 4 * gemm_cl_kit_number(k, "-DWX", 1) + 8 + more;
     if (q->direct) return q->size > 1 ? 5 * q->size * q->size : 37;     /* steps, and a tail */
     if (q->pool) return 24 + more;
-    return k->row->shares ? CL_KC + more : 40;
+    return k->family->shares ? CL_KC + more : 40;
 }
 
 static void shape_multiply(const gemm_cl_kit *k, problem *q)
@@ -110,22 +110,22 @@ static void shape(const gemm_cl_kit *k, problem *q)
     const int wx = gemm_cl_kit_number(k, "-DWX", 1), wy = gemm_cl_kit_number(k, "-DWY", 1);
     const int rows = gemm_cl_kit_number(k, "-DROWS", 1), cols = gemm_cl_kit_number(k, "-DCOLS", 1);
     *q = (problem){
-        .conv = gemm_cl_kit_has(k, "-DCONV") || is_conv_alone(k) || k->row->direct,
-        .taps = gemm_cl_kit_has(k, "-DTAPS") || k->row->direct,
+        .conv = gemm_cl_kit_has(k, "-DCONV") || is_conv_alone(k) || k->family->direct,
+        .taps = gemm_cl_kit_has(k, "-DTAPS") || k->family->direct,
         .pool = gemm_cl_kit_has(k, "-DPOOL"),
         .depthwise = gemm_cl_kit_has(k, "-DDEPTHWISE"),
-        .image = k->row->way == GEMM_CL_IMAGE,
+        .image = k->family->kind == GEMM_CL_IMAGE,
         .in_place = gemm_cl_kit_has(k, "-DIN_PLACE"),
         .half = gemm_cl_kit_has(k, "-DHALF_SUMS") || gemm_cl_kit_has(k, "-DHALF_A"),
-        .padded = k->row->way == GEMM_CL_PADDED,
-        .column = k->row->one_column,
-        .direct = k->row->direct,
+        .padded = k->family->kind == GEMM_CL_PADDED,
+        .column = k->family->one_column,
+        .direct = k->family->direct,
         .rows = rows * wy, .cols = cols * wx, .slope = .125f, .depth_slope = .5f,
     };
     if (q->conv) shape_conv(k, q);
     else shape_multiply(k, q);
     /* As gemm_cl_part_length has it. */
-    const int channel = q->taps && k->row->by_channel ? q->size * q->size : 0;
+    const int channel = q->taps && k->family->by_channel ? q->size * q->size : 0;
     const int step = channel ? channel : q->image ? 4 : 16;
     q->kpart = min_int(q->K, (int)round_up((size_t)ceil_div(q->K, 2), (size_t)step));
     q->strips = q->conv ? 2 : 1;
@@ -468,6 +468,6 @@ void gemm_cl_try_multiply(gemm_cl_kit *k)
     make_b(k, &q);
     make_sums(k, &q);
     launch(k, &q, false);
-    const bool cuts = k->row->splits && !gemm_cl_kit_has(k, "-DSLICES");
+    const bool cuts = k->family->splits && !gemm_cl_kit_has(k, "-DSLICES");
     if (cuts && !q.depthwise) launch(k, &q, true);
 }

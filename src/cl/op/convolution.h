@@ -6,7 +6,25 @@
 #ifndef GEMM_CL_CONVOLUTION_H
 #define GEMM_CL_CONVOLUTION_H
 
-#include "cl/op/conv_job.h"
+#include "cl/op/ways.h"
+
+/* One call, from its start to its finish. */
+typedef struct gemm_cl_conv_job {
+    const conv_call *c;
+    const conv_call *in;        /* whose input is read: c, or the depthwise layer before c */
+    const layer_call *shortcut; /* behind c, which then writes the shortcut's output; or NULL */
+    conv_call summed;           /* c of a job with a shortcut */
+    gemm_cl_op op;
+    gemm_cl_decision decision;
+    gemm_cl_sizes sizes;        /* under the row of the work */
+    gemm_cl_kept *kept;         /* of the plan of c, or NULL */
+    const gemm_cl_kept *depth_kept;     /* of the plan of the depthwise layer, or NULL */
+    gemm_cl_work w;
+    gemm_cl_matrix a;           /* the weights */
+    cl_mem norm, image;         /* n scales and n shifts; B of cl_image, where it is an image */
+    float *scale_shift;         /* norm, until it is uploaded */
+    float slope;                /* the factor of the activation below 0 */
+} gemm_cl_conv_job;
 
 /* The two halves of a call, with the rules of cl/op/multiply.h. GEMM_DONE: all is enqueued, and
    gemm_cl_convolve_finish must follow. Else the call has ended. The form, or NULL, is as in

@@ -13,7 +13,6 @@
 
 #include "cl/device/scratch.h"
 #include "cl/memory/left.h"
-#include "cl/op/groups.h"
 #include "cl/op/kept.h"
 #include "cl/op/layers.h"
 #include "int8/layer.h"
@@ -25,10 +24,12 @@
 #include <string.h>
 
 /* On a GPU `cols` are places, x and y items of a group along places and tiles, and slices of K. */
+static const gemm_cl_family on_gpu = {.kernel = "cl_int8", .int8 = true},
+                            by_vector = {.kernel = "cl_int8_wide", .int8 = true};
+
 #define GROUP_OF(x, y, slices_) \
-    {.kernel = "cl_int8", .rows = 8, .cols = 4, .wx = x, .wy = y, .slices = slices_, .int8 = true}
-#define WIDE(vector) \
-    {.kernel = "cl_int8_wide", .rows = 4, .cols = vector, .wx = 1, .wy = 1, .int8 = true}
+    {.family = &on_gpu, .rows = 8, .cols = 4, .wx = x, .wy = y, .slices = slices_}
+#define WIDE(vector) {.family = &by_vector, .rows = 4, .cols = vector, .wx = 1, .wy = 1}
 
 /* Groups of 128 items. Fewer items along x for more slices, because maps are small then. */
 static const gemm_cl_row by_group[] = {GROUP_OF(32, 4, 0), GROUP_OF(16, 4, 2), GROUP_OF(16, 2, 4),
@@ -184,7 +185,7 @@ static const gemm_cl_program *need(const job *j, const gemm_cl_row *row, bool do
     else
         gemm_text_add(&options, "-DWX=%d -DWY=%d -DSLICES=%d%s%s", row->wx, row->wy,
                       max_int(row->slices, 1), j->c->pool ? " -DPOOL" : "", dot ? " -DDOT" : "");
-    const gemm_cl_program *p = gemm_cl_need(row->kernel, gemm_text_whole(&options));
+    const gemm_cl_program *p = gemm_cl_need(row->family->kernel, gemm_text_whole(&options));
     gemm_text_free(&options);
     return p;
 }

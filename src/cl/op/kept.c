@@ -8,7 +8,6 @@
 #include "cl/op/kept.h"
 
 #include "cl/device/pending.h"
-#include "cl/op/direct.h"
 
 #include <stdlib.h>
 
@@ -87,11 +86,6 @@ static cl_mem upload_transformed(gemm_cl_work *w, const conv_call *c, const gemm
     return U;
 }
 
-static gemm_cl_packed layout_of(const gemm_cl_row *row, const conv_call *c)
-{
-    return gemm_cl_pack_layout(row, c, gemm_cl_opened()->image_height);
-}
-
 /* A new image with these rows, which the device narrows to 16 bits where the row has them. NULL:
    refused. */
 static cl_mem upload_image(gemm_cl_work *w, const float *packed, const gemm_cl_packed *l)
@@ -111,23 +105,22 @@ static cl_mem upload_image(gemm_cl_work *w, const float *packed, const gemm_cl_p
 }
 
 /* The weights in tiles, in a buffer or an image of their own. NULL: refused. */
-static cl_mem upload_packed(gemm_cl_work *w, const conv_call *c)
+static cl_mem upload_packed(gemm_cl_work *w, const conv_call *c, const gemm_cl_packed *l)
 {
-    const gemm_cl_packed l = layout_of(w->row, c);
-    float *packed = gemm_cl_pack_weights(w->row, c, &l);
+    float *packed = gemm_cl_pack_weights(w->row, c, l);
     cl_mem mem = NULL;
     if (!packed) gemm_cl_say("out of memory");
-    else if (w->row->texture) mem = upload_image(w, packed, &l);
-    else mem = upload_new(packed, l.width * l.height * sizeof *packed);
+    else if (w->row->texture) mem = upload_image(w, packed, l);
+    else mem = upload_new(packed, l->width * l->height * sizeof *packed);
     free(packed);
     return mem;
 }
 
 /* The weights as the row takes them, in a buffer of their own. NULL: refused. */
-static cl_mem upload_weights(gemm_cl_work *w, const conv_call *c, const gemm_cl_winograd *l)
+static cl_mem upload_weights(gemm_cl_work *w, const conv_call *c, const gemm_cl_sizes *s)
 {
-    if (w->row->direct) return upload_packed(w, c);
-    if (w->row->winograd) return upload_transformed(w, c, l);
+    if (w->row->family->direct) return upload_packed(w, c, &s->packed);
+    if (w->row->winograd) return upload_transformed(w, c, &s->winograd);
     if (w->row->half == GEMM_CL_HALF_SUMS) return upload_half(w, c);
     return upload_new(c->weights, weight_count(c) * sizeof(float));
 }
@@ -160,13 +153,13 @@ static void free_kept(void *data)
 /* The row that the weights are packed for. NULL: they are not. */
 static const gemm_cl_row *packed_of(const gemm_cl_row *row)
 {
-    return row->direct || row->int8 || (row->winograd && row->depth) ? row : NULL;
+    return row->family->direct || row->family->int8 || (row->winograd && row->depth) ? row : NULL;
 }
 
 /* m of the row of cl_winograd that the weights are transformed for. 0: they are not. */
 static int transformed_of(const gemm_cl_row *row)
 {
-    return row->direct ? 0 : row->winograd;
+    return row->family->direct ? 0 : row->winograd;
 }
 
 /* Takes the weights, which may be NULL. NULL: refused. */
@@ -185,20 +178,20 @@ static gemm_cl_kept *make_for(const gemm_cl_row *row, cl_mem weights, const floa
     return NULL;
 }
 
-static gemm_cl_kept *make(gemm_cl_work *w, const conv_call *c, const gemm_cl_winograd *l)
+static gemm_cl_kept *make(gemm_cl_work *w, const conv_call *c, const gemm_cl_sizes *s)
 {
     float *norm = gemm_cl_make_norm(c);
-    gemm_cl_kept *k = norm ? make_for(w->row, upload_weights(w, c, l), norm, norm_bytes(c)) : NULL;
+    gemm_cl_kept *k = norm ? make_for(w->row, upload_weights(w, c, s), norm, norm_bytes(c)) : NULL;
     free(norm);
     return k;
 }
 
-size_t gemm_cl_kept_bytes(const gemm_cl_row *row, const conv_call *c, const gemm_cl_winograd *l)
+size_t gemm_cl_kept_bytes(const gemm_cl_row *row, const conv_call *c, const gemm_cl_sizes *s)
 {
     const bool half = row->half == GEMM_CL_HALF_SUMS || (row->texture && row->half);
-    const gemm_cl_packed packed = row->direct ? layout_of(row, c) : (gemm_cl_packed){0};
-    const size_t weights = row->direct ? packed.width * packed.height : weight_count(c);
-    if (transformed_of(row)) return gemm_cl_winograd_bytes(l) + norm_bytes(c);
+    const size_t weights =
+        row->family->direct ? s->packed.width * s->packed.height : weight_count(c);
+    if (transformed_of(row)) return gemm_cl_winograd_bytes(&s->winograd) + norm_bytes(c);
     return weights * (half ? 2 : sizeof(float)) + norm_bytes(c);
 }
 
@@ -213,14 +206,14 @@ static void drop_other(const gemm_cl_row *row, gemm_kept *plan)
     plan->bytes = 0;
 }
 
-gemm_cl_kept *gemm_cl_keep(gemm_cl_work *w, const conv_call *c, const gemm_cl_winograd *l,
+gemm_cl_kept *gemm_cl_keep(gemm_cl_work *w, const conv_call *c, const gemm_cl_sizes *s,
                            gemm_kept *plan)
 {
     if (!plan) return NULL;
-    const size_t bytes = gemm_cl_kept_bytes(w->row, c, l);
+    const size_t bytes = gemm_cl_kept_bytes(w->row, c, s);
     drop_other(w->row, plan);
     if (!plan->data && bytes > plan->room) return NULL;
-    if (!plan->data && (plan->data = make(w, c, l))) {
+    if (!plan->data && (plan->data = make(w, c, s))) {
         plan->bytes = bytes;
         plan->free = free_kept;
         w->A.copied = weight_count(c) * sizeof(float);

@@ -39,33 +39,40 @@ gemm_cl_view gemm_cl_dense_view(const gemm_cl_work *w, const float *host, size_t
 
 /* ---- the row's kernel ---- */
 
+static const char small_local[] =
+    "the OpenCL device has less local memory than the kernel needs";
+
 /* The items that a group of the row has at least. */
 static int least_group(const gemm_cl_row *row)
 {
-    return row->any_group ? 1 : row->wx * row->wy * max_int(row->slices, 1);
+    return row->family->any_group ? 1 : row->wx * row->wy * max_int(row->slices, 1);
 }
 
-const char *gemm_cl_why_refused(const gemm_cl_work *w)
+const char *gemm_cl_limit(const gemm_cl_row *row, const gemm_cl_traits *t)
 {
-    const gemm_cl_row *row = w->row;
-    const gemm_cl_traits *t = &w->device->traits;
-    const int items = least_group(row);
-    if ((row->way == GEMM_CL_IMAGE || row->texture) &&
-        (!t->images || w->device->image_height < 4))
+    if ((row->family->kind == GEMM_CL_IMAGE || row->texture) && (!t->images || t->image_height < 4))
         return "the OpenCL device has no images";
     if (row->half && !t->half_images) return "the OpenCL device has no images of half-floats";
     if (row->half == GEMM_CL_HALF_SUMS && !t->fp16)
         return "the OpenCL device has no half-float arithmetic (cl_khr_fp16)";
-    if (items > t->group) return "the OpenCL device has smaller work-groups than the kernel";
+    if (least_group(row) > t->group)
+        return "the OpenCL device has smaller work-groups than the kernel";
     /* Not left to the driver, because PoCL 6 says that kernels take no local memory. */
-    if (max_int(row->local, gemm_cl_winograd_tile(row) * row->rows) > t->local)
-        return "the OpenCL device has less local memory than the kernel needs";
-    if (!w->program) return NULL;
-    if (items && (size_t)items > w->program->group_items)
-        return "the OpenCL device has smaller work-groups for the kernel than it needs";
-    if (w->program->local > (cl_ulong)t->local)
-        return "the OpenCL device has less local memory than the kernel needs";
+    if (max_int(row->local, gemm_cl_winograd_tile(row) * row->rows) > t->local) return small_local;
     return NULL;
+}
+
+bool gemm_cl_has_small_groups(const gemm_cl_work *w)
+{
+    return w->program && w->program->group_items < (size_t)least_group(w->row);
+}
+
+/* NULL, or why the device cannot run the built kernel. */
+static const char *why_refused(const gemm_cl_work *w)
+{
+    if (gemm_cl_has_small_groups(w))
+        return "the OpenCL device has smaller work-groups for the kernel than it needs";
+    return w->program->local > (cl_ulong)w->device->traits.local ? small_local : NULL;
 }
 
 /* Adds " text", or nothing for NULL and for "". */
@@ -82,7 +89,7 @@ static void add_options(const gemm_cl_work *w, gemm_text *options)
     if (row->depth) gemm_text_add(options, " -DBK=%d", row->depth);
     if (row->slices) gemm_text_add(options, " -DSLICES=%d", row->slices);
     add_defines(options, row->defines);
-    if (!w->device->traits.unified) add_defines(options, row->discrete);
+    if (!w->device->traits.unified) add_defines(options, row->family->discrete);
 }
 
 /* Whether registers spill. A CPU keeps every private array in memory and says so, but there it does
@@ -103,7 +110,8 @@ bool gemm_cl_is_spilled(const char *why)
    in an array on purpose, and those whose items take shares are for CPUs. */
 static bool is_spilled(const gemm_cl_work *w)
 {
-    return spills(w) && !w->takes_spills && w->row->way != GEMM_CL_PADDED && !w->row->shares;
+    return spills(w) && !w->takes_spills && w->row->family->kind != GEMM_CL_PADDED &&
+           !w->row->family->shares;
 }
 
 const char *gemm_cl_build_row(gemm_cl_work *w, const char *more)
@@ -111,77 +119,20 @@ const char *gemm_cl_build_row(gemm_cl_work *w, const char *more)
     gemm_text options = {0};
     w->program = NULL;
     if (!more) return "out of memory";
-    const char *why = gemm_cl_why_refused(w);
+    const char *why = gemm_cl_limit(w->row, &w->device->traits);
     if (why) return why;
     gemm_text_add(&options, GEMM_CL_MATH);
     add_options(w, &options);
     gemm_text_add(&options, "%s", more);
-    w->program = gemm_cl_build(w->row->kernel, gemm_text_whole(&options), &why);
+    w->program = gemm_cl_build(w->row->family->kernel, gemm_text_whole(&options), &why);
     gemm_text_free(&options);
-    if (w->program) why = gemm_cl_why_refused(w);
+    if (w->program) why = why_refused(w);
     return !why && is_spilled(w) ? spilled : why;
-}
-
-/* Whether the built kernel has smaller groups than its row needs. Then another choice is better
-   than what stands in for the row. */
-static bool has_small_groups(const gemm_cl_work *w)
-{
-    return w->program && w->program->group_items < (size_t)least_group(w->row);
-}
-
-/* The row of the work, and then those that stand in for it. *saw_spills: one is left out only
-   because of its registers. */
-static const char *try_in_turn(gemm_cl_work *w, gemm_cl_attempt *attempt, void *job,
-                               bool *saw_spills)
-{
-    const char *why = attempt(job);
-    while (why) {
-        *saw_spills |= why == spilled;
-        if (gemm_cl_is_faulty(why)) gemm_cl_say_left_out(why);
-        if (!w->row->instead || has_small_groups(w)) break;
-        w->row = w->row->instead;
-        if (!w->row->splits) w->parts = 1;
-        why = attempt(job);
-    }
-    return why;
-}
-
-bool gemm_cl_learn_group(const gemm_cl_work *w, gemm_cl_traits *traits)
-{
-    if (!has_small_groups(w) || w->program->group_items >= (size_t)traits->group) return false;
-    traits->group = (int)w->program->group_items;
-    return true;
-}
-
-/* The row that the user named, and its smaller tiles where the registers of a larger one spill. */
-static const char *try_named(gemm_cl_work *w, gemm_cl_attempt *attempt, void *job)
-{
-    const char *why = attempt(job);
-    while (why == spilled && w->row->instead && !strcmp(w->row->instead->kernel, w->row->kernel)) {
-        w->row = w->row->instead;
-        why = attempt(job);
-    }
-    if (why && (why == spilled || gemm_cl_is_faulty(why))) w->refused = why;
-    return why;
-}
-
-const char *gemm_cl_build_choice(gemm_cl_work *w, bool chosen, gemm_cl_attempt *attempt, void *job)
-{
-    const gemm_cl_row *row = w->row;
-    const int parts = w->parts;
-    bool saw_spills = false;
-    if (!chosen) return try_named(w, attempt, job);
-    const char *why = try_in_turn(w, attempt, job, &saw_spills);
-    if (!why || !saw_spills) return why;
-    w->takes_spills = true;
-    w->row = row;
-    w->parts = parts;
-    return try_in_turn(w, attempt, job, &saw_spills);
 }
 
 int gemm_cl_part_length(const gemm_cl_work *w, int K, int step)
 {
-    if (!step) step = w->row->way == GEMM_CL_IMAGE ? 4 : 16;
+    if (!step) step = w->row->family->kind == GEMM_CL_IMAGE ? 4 : 16;
     return (int)round_up((size_t)ceil_div(K, w->parts), (size_t)step);
 }
 
@@ -205,6 +156,80 @@ int gemm_cl_need_sums(gemm_cl_work *w, size_t count, size_t bytes)
 {
     w->sums = gemm_cl_scratch(SLOT_PARTS, count * bytes);
     return w->sums ? 0 : -1;
+}
+
+/* ---- work-groups ---- */
+
+/*
+ * How well groups of x times y items suit gx times gy items; more is better. Three things count
+ * most: few items that idle in partly filled groups, groups of 64 items or more, and a group for
+ * every unit. The last two terms only decide between equals: about 128 items, and wide groups
+ * (16x8). A discrete GPU gets 64x2, because the items of a warp then share their rows of A.
+ */
+static double group_score(const gemm_cl_device *d, size_t gx, size_t gy, size_t x, size_t y)
+{
+    const size_t items = round_up(gx, x) * round_up(gy, y), groups = items / (x * y);
+    const double filled = (double)(gx * gy) / (double)items;
+    const double large = x * y >= 64 ? 1.0 : (double)(x * y) / 64.0;
+    const double units = d->traits.units;
+    const double spread = (double)groups >= units ? 1.0 : (double)groups / units;
+    const double wide = d->traits.unified ? (double)(x >= y) : (double)(x < 64 ? x : 64) / 64.0;
+    const double size = x * y <= 128 ? (double)(x * y) / 128.0 : 0.5;
+    return filled * large * spread + 0.02 * wide + 0.02 * size;
+}
+
+/* The best group where the row names none: a power of two a side, at most `most` items. */
+static void fit_group(const gemm_cl_device *d, size_t most, size_t gx, size_t gy, size_t *group)
+{
+    double best = 0.0;
+    for (size_t x = 1; x <= most && x <= d->item_sizes[0]; x *= 2) {
+        for (size_t y = 1; x * y <= most && y <= d->item_sizes[1]; y *= 2) {
+            const double score = group_score(d, gx, gy, x, y);
+            if (score <= best) continue;
+            best = score;
+            group[0] = x;
+            group[1] = y;
+        }
+    }
+}
+
+/* Fewer items along x where the built kernel allows no more. */
+static void shrink_group(const gemm_cl_program *p, size_t *group)
+{
+    while (group[0] > 1 && group[0] * group[1] * group[2] > p->group_items) group[0] /= 2;
+}
+
+/*
+ * The items of a kernel whose items take shares: x counts strips of columns, y tiles of rows, z
+ * products. Every unit needs groups, but each more group packs B once more. So z, and then y,
+ * become as small as 4 groups a unit allow.
+ */
+static void fit_shares(const gemm_cl_work *w, size_t *global)
+{
+    const size_t enough = 4 * (size_t)w->device->traits.units;
+    const size_t deep = global[0] >= enough ? 1 : (enough + global[0] - 1) / global[0];
+    if (deep < global[2]) global[2] = deep;
+    const size_t groups = global[0] * global[2];
+    const size_t shares = groups >= enough ? 1 : (enough + groups - 1) / groups;
+    if (shares < global[1]) global[1] = shares;
+}
+
+void gemm_cl_set_groups(gemm_cl_work *w, size_t global[3], size_t local[3])
+{
+    const gemm_cl_row *row = w->row;
+    local[0] = (size_t)row->wx;
+    local[1] = (size_t)row->wy;
+    local[2] = (size_t)max_int(row->slices, 1);
+    global[2] *= local[2];
+    if (row->family->shares) fit_shares(w, global);
+    if (!row->wx) fit_group(w->device, w->program->group_items, global[0], global[1], local);
+    if (row->family->any_group && w->form && w->form->group)
+        local[0] = (size_t)w->form->group;
+    if (row->family->any_group) shrink_group(w->program, local);
+    w->group[0] = local[0];
+    w->group[1] = local[1];
+    global[0] = round_up(global[0], local[0]);
+    global[1] = round_up(global[1], local[1]);
 }
 
 /* ---- launching ---- */
@@ -289,8 +314,8 @@ void gemm_cl_describe_work(const gemm_cl_work *w, char *text, size_t bytes)
         gemm_append(text, bytes, "clblast");
         return;
     }
-    gemm_append(text, bytes, "%s %dx%d group %zux%zu", r->kernel, r->rows, r->cols, w->group[0],
-                w->group[1]);
+    gemm_append(text, bytes, "%s %dx%d group %zux%zu", r->family->kernel, r->rows, r->cols,
+                w->group[0], w->group[1]);
     if (r->depth) gemm_append(text, bytes, " k%d", r->depth);
     if (r->slices) gemm_append(text, bytes, " slices %d", r->slices);
     if (w->parts > 1) gemm_append(text, bytes, " parts %d", w->parts);

@@ -49,8 +49,8 @@ typedef struct gemm_cl_timed {
 typedef struct gemm_cl_work {
     const gemm_cl_device *device;
     const gemm_cl_policy *policy;
-    const gemm_cl_row *row;         /* `cl` replaces it by the row of its choice */
-    const gemm_cl_form *form;       /* that was measured for the op; NULL: the choice is free */
+    const gemm_cl_row *row;         /* that runs (cl/op/ways.h) */
+    const gemm_cl_form *form;       /* that was measured for the op and runs, or NULL */
     const gemm_cl_program *program;
     gemm_cl_kernel **own;           /* the layer's kernel objects, one a stage; NULL: it has none */
     int parts;                      /* of K */
@@ -64,32 +64,6 @@ typedef struct gemm_cl_work {
     gemm_cl_timed *timed;           /* the launches that have an event */
     int timed_count, timed_room;
 } gemm_cl_work;
-
-/* Whether the form of the work runs. */
-static inline bool gemm_cl_is_tuned(const gemm_cl_work *w)
-{
-    return w->form && w->form->row == w->row;
-}
-
-/* Takes the form of the work, with all that its row wants. A tile that spills registers may run,
-   because its time was measured. False: there is none. */
-static inline bool gemm_cl_take_form(gemm_cl_work *w)
-{
-    if (!w->form || !w->form->row) return false;
-    w->row = w->form->row;
-    w->parts = w->form->parts;
-    w->takes_spills = true;
-    return true;
-}
-
-/* Gives the form up, for the free choice of this row. */
-static inline void gemm_cl_drop_form(gemm_cl_work *w, const gemm_cl_row *row)
-{
-    w->form = NULL;
-    w->row = row;
-    w->parts = 1;
-    w->takes_spills = false;
-}
 
 /* A matrix as a kernel takes it: element (i, j) is mem[first + i rs + j cs]. */
 typedef struct gemm_cl_matrix {
@@ -112,8 +86,8 @@ void gemm_cl_share_copies(gemm_cl_work *, const gemm_context *);
 gemm_cl_view gemm_cl_dense_view(const gemm_cl_work *, const float *, size_t rows, size_t cols,
                                 bool later);
 
-/* NULL, or why the device cannot run the row; asks the program too, once it is built. */
-const char *gemm_cl_why_refused(const gemm_cl_work *);
+/* NULL, or why the device cannot run the row, as far as it is known before its kernel is built. */
+const char *gemm_cl_limit(const gemm_cl_row *, const gemm_cl_traits *);
 
 /* Builds the row's kernel with its own options and `more`, texts that begin with a blank. NULL, or
    why the device cannot run it: also where the kernel spills registers. `more` is NULL where there
@@ -123,18 +97,15 @@ const char *gemm_cl_build_row(gemm_cl_work *, const char *more);
 /* Whether this reason of gemm_cl_build_row is the registers alone. */
 bool gemm_cl_is_spilled(const char *why);
 
-/* Whether the row's built kernel has smaller groups than the row needs, and than `traits` say. They
-   say so then, for another choice. */
-bool gemm_cl_learn_group(const gemm_cl_work *, gemm_cl_traits *);
+/* Whether the built kernel has smaller groups than the row needs. */
+bool gemm_cl_has_small_groups(const gemm_cl_work *);
 
-/* Builds all programs of the call for w->row. NULL, or why the device cannot run the row. */
-typedef const char *gemm_cl_attempt(void *job);
-
-/* Builds the programs of a row. Where `cl` chose it, the next choices are tried in turn, and w->row
-   becomes the one that can run. Where the user named it, its smaller tiles stand in where registers
-   spill. Where all spill, or a program is left out for good, the call fails when it ends, because
-   another row must not replace it. NULL, or why none can run. */
-const char *gemm_cl_build_choice(gemm_cl_work *, bool chosen, gemm_cl_attempt *, void *job);
+/*
+ * Sets `local`, the group of the row's kernel. `global` counts items: x across the columns of C, y
+ * down its rows, z over parts and products. It is rounded up to whole groups. Where the row has
+ * `shares`, y and z become smaller, because an item then takes several of them.
+ */
+void gemm_cl_set_groups(gemm_cl_work *, size_t global[3], size_t local[3]);
 
 /* The length of a part of K. It is a multiple of `step`; 0: of the step of the row's kernel. */
 int gemm_cl_part_length(const gemm_cl_work *, int K, int step);
@@ -173,7 +144,7 @@ void gemm_cl_fill_note(const gemm_cl_work *, bool chosen, gemm_note *);
 /* Says in the note of a call that its form was measured. */
 static inline void gemm_cl_note_tuned(const gemm_cl_work *w, gemm_note *note)
 {
-    if (gemm_cl_is_tuned(w)) gemm_append(note->ran, sizeof note->ran, " tuned");
+    if (w->form) gemm_append(note->ran, sizeof note->ran, " tuned");
 }
 
 /*

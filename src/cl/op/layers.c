@@ -12,7 +12,7 @@
 #include "cl/op/layers.h"
 
 #include "cl/memory/left.h"
-#include "cl/op/groups.h"
+#include "cl/op/launch.h"
 #include "util/text.h"
 
 #include <limits.h>
@@ -21,8 +21,9 @@
 /* Elements of a "row" where the layer has no rows: BY_ROW of kernels/cl_layer.h. */
 enum { RUN = 4096 };
 
-static const gemm_cl_row by_item = {.kernel = "cl_layer"};
-static const gemm_cl_row by_row = {.kernel = "cl_layer", .wx = 1, .wy = 1};
+static const gemm_cl_family family = {.kernel = "cl_layer"};
+static const gemm_cl_row by_item = {.family = &family};
+static const gemm_cl_row by_row = {.family = &family, .wx = 1, .wy = 1};
 
 typedef struct layer_job {
     const layer_call *c;

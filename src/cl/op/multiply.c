@@ -8,7 +8,6 @@
 #include "cl/op/multiply.h"
 
 #include "cl/op/clblast.h"
-#include "cl/op/groups.h"
 #include "util/text.h"
 
 #include <limits.h>
@@ -92,15 +91,15 @@ static int padded_to_block(const gemm_cl_job *j, int size)
 static bool packs_a(const gemm_cl_job *j)
 {
     const gemm_cl_row *row = j->w.row;
-    return row->way == GEMM_CL_PADDED || row->half == GEMM_CL_HALF_SUMS ||
-           (row->way == GEMM_CL_IMAGE && j->g->TA);
+    return row->family->kind == GEMM_CL_PADDED || row->half == GEMM_CL_HALF_SUMS ||
+           (row->family->kind == GEMM_CL_IMAGE && j->g->TA);
 }
 
 static int prepare_a(gemm_cl_job *j)
 {
     const gemm_call *g = j->g;
     const gemm_cl_view *A = &j->w.A;
-    const bool padded = j->w.row->way == GEMM_CL_PADDED;
+    const bool padded = j->w.row->family->kind == GEMM_CL_PADDED;
     const int ld = (int)A->device_ld;
     const gemm_cl_matrix as_is = {A->mem, A->offset, g->TA ? 1 : ld, g->TA ? ld : 1};
     j->a = as_is;
@@ -115,8 +114,9 @@ static int prepare_b(gemm_cl_job *j)
     const gemm_cl_view *B = &j->w.B;
     const int ld = (int)B->device_ld;
     j->b = (gemm_cl_matrix){B->mem, B->offset, g->TB ? 1 : ld, g->TB ? ld : 1};
-    if (j->w.row->way == GEMM_CL_IMAGE) return gemm_cl_fill_panels(&j->w, g, &j->b, &j->panels);
-    if (j->w.row->way != GEMM_CL_PADDED) return 0;
+    if (j->w.row->family->kind == GEMM_CL_IMAGE)
+        return gemm_cl_fill_panels(&j->w, g, &j->b, &j->panels);
+    if (j->w.row->family->kind != GEMM_CL_PADDED) return 0;
     const gemm_cl_matrix transposed = {j->b.mem, j->b.first, j->b.cs, j->b.rs};
     gemm_cl_matrix out;
     const int columns = padded_to_block(j, g->N);
@@ -129,7 +129,7 @@ static int prepare_b(gemm_cl_job *j)
 static int prepare_c(gemm_cl_job *j)
 {
     const gemm_cl_view *C = &j->w.C;
-    const bool image = j->w.row->way == GEMM_CL_IMAGE;
+    const bool image = j->w.row->family->kind == GEMM_CL_IMAGE;
     const size_t count = (size_t)(image ? j->panels.down : 1) * (size_t)j->w.parts;
     j->c = (gemm_cl_matrix){C->mem, C->offset, (int)C->device_ld, 1};
     if (count == 1 && !(image && j->panels.count > 1)) return 0;
@@ -138,10 +138,10 @@ static int prepare_c(gemm_cl_job *j)
 
 int gemm_cl_enqueue(gemm_cl_job *j)
 {
-    if (j->w.row->way == GEMM_CL_CLBLAST) return launch_clblast(j);
+    if (j->w.row->family->kind == GEMM_CL_CLBLAST) return launch_clblast(j);
     if (prepare_a(j) || prepare_b(j) || prepare_c(j)) return -1;
-    const int rc = j->w.row->way == GEMM_CL_IMAGE ? multiply_panels(j)
-                                                  : multiply(j, &j->b, 0, j->K, 0, j->g->N);
+    const int rc = j->w.row->family->kind == GEMM_CL_IMAGE ? multiply_panels(j)
+                                                          : multiply(j, &j->b, 0, j->K, 0, j->g->N);
     return rc == 0 && j->w.sums ? add_sums(j) : rc;
 }
 
@@ -164,7 +164,7 @@ static bool is_aligned(const float *matrix, int cols, int ld)
 /* What the kernel may know of the operands. */
 static void add_operands(const gemm_call *g, const gemm_cl_row *row, gemm_text *more)
 {
-    const bool image = row->way == GEMM_CL_IMAGE;
+    const bool image = row->family->kind == GEMM_CL_IMAGE;
     const bool a = image && g->TA ? g->K % 4 == 0   /* packed */
                                   : is_aligned(g->A, g->TA ? g->M : g->K, g->lda);
     if ((image || row->depth) && a) gemm_text_add(more, " -DALIGNED_A");
@@ -177,14 +177,14 @@ static void add_operands(const gemm_call *g, const gemm_cl_row *row, gemm_text *
 /* Whether the kernels store a result of their own, which the CPU adds to C. */
 static bool stores(const gemm_cl_work *w)
 {
-    return w->row->stores && !w->policy->shares;
+    return w->row->family->stores && !w->policy->shares;
 }
 
 /* Whether B goes into images by cl_fill, if they are not made of B's own buffer. */
 static bool is_filled(const gemm_cl_job *j)
 {
     const gemm_cl_work *w = &j->w;
-    return w->row->way == GEMM_CL_IMAGE &&
+    return w->row->family->kind == GEMM_CL_IMAGE &&
            (!w->policy->shares || w->row->half || gemm_cl_block_of(j->g->B));
 }
 
@@ -222,41 +222,15 @@ static const char *build_programs(void *job)
     return why ? why : build_helpers(j);
 }
 
-/* Whether the form of the work is built for the operands. */
-static bool build_form(gemm_cl_job *j)
-{
-    gemm_cl_work *w = &j->w;
-    if (!gemm_cl_take_form(w)) return false;
-    const char *why = build_programs(j);
-    if (!why) return true;
-    if (gemm_cl_is_faulty(why)) gemm_cl_say_left_out(why);
-    gemm_cl_drop_form(w, j->asked);
-    return false;
-}
-
-/* The row for these traits, built for the operands. */
-static const char *build_for(gemm_cl_job *j, const gemm_cl_traits *traits)
-{
-    gemm_cl_work *w = &j->w;
-    const bool chooses = j->asked->way == GEMM_CL_CHOOSE;
-    w->row = j->asked;
-    if (chooses) w->row = gemm_cl_choose(traits, j->g, &w->parts);
-    if (j->asked->parts && w->row->splits) w->parts = j->asked->parts;
-    return gemm_cl_build_choice(w, chooses, build_programs, j);
-}
-
 const char *gemm_cl_build_job(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row,
                               const gemm_cl_form *form)
 {
     *j = (gemm_cl_job){.g = g, .asked = row, .w = gemm_cl_begin_work(row)};
-    j->w.form = form;
-    gemm_cl_traits traits = j->w.device->traits;
-    if (row->way == GEMM_CL_CLBLAST) return gemm_clblast_missing();
+    gemm_cl_op o = {.traits = j->w.device->traits, .asked = row, .form = form, .g = *g};
+    char weighed[64];
+    if (row->family->kind == GEMM_CL_CLBLAST) return gemm_clblast_missing();
     if (!fits_int(g)) return "a row is longer than the OpenCL kernels' offsets can say";
-    if (build_form(j)) return NULL;
-    const char *why = build_for(j, &traits);
-    while (why && gemm_cl_learn_group(&j->w, &traits)) why = build_for(j, &traits);
-    return why;
+    return gemm_cl_walk(&j->w, &o, build_programs, j, weighed, sizeof weighed);
 }
 
 int gemm_cl_prepare(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row,
@@ -267,9 +241,9 @@ int gemm_cl_prepare(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row,
         gemm_cl_say_left_out(why);
         return -1;
     }
-    const gemm_cl_way way = j->w.row->way;
-    j->K = way == GEMM_CL_PADDED ? padded_to_block(j, g->K) : g->K;
-    return way == GEMM_CL_IMAGE ? gemm_cl_cut_panels(j->w.device, g, &j->panels) : 0;
+    const gemm_cl_kind kind = j->w.row->family->kind;
+    j->K = kind == GEMM_CL_PADDED ? padded_to_block(j, g->K) : g->K;
+    return kind == GEMM_CL_IMAGE ? gemm_cl_cut_panels(j->w.device, g, &j->panels) : 0;
 }
 
 int gemm_cl_show(gemm_cl_job *j, gemm_cl_mode mode)
@@ -289,7 +263,7 @@ int gemm_cl_show(gemm_cl_job *j, gemm_cl_mode mode)
     w->C = (gemm_cl_view){.host = g->C, .ld = (size_t)g->ldc, .rows = (size_t)g->M,
                           .cols = (size_t)g->N, .beside = beside, .stored = stores(w),
                           .threads = threads};
-    const bool by_cpu = w->row->way == GEMM_CL_IMAGE && mode != GEMM_CL_RESIDENT &&
+    const bool by_cpu = w->row->family->kind == GEMM_CL_IMAGE && mode != GEMM_CL_RESIDENT &&
                         w->policy->shares && !w->row->half && !gemm_cl_block_of(g->B);
     if (!by_cpu && w->policy->input(&w->B, SLOT_B)) return -1;
     return w->policy->input(&w->A, SLOT_A) || w->policy->output(&w->C) ? -1 : 0;

@@ -17,6 +17,7 @@
 #define GEMM_CL_MULTIPLY_H
 
 #include "cl/op/panels.h"
+#include "cl/op/ways.h"
 
 typedef struct gemm_cl_job {
     const gemm_call *g;

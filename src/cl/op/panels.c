@@ -14,8 +14,9 @@
 
 int gemm_cl_cut_panels(const gemm_cl_device *d, const gemm_call *g, gemm_cl_panels *panels)
 {
-    const int widest = d->image_width > (1u << 28) ? 1 << 30 : 4 * (int)d->image_width;
-    const int highest = (int)d->image_height / 4 * 4;
+    const size_t pixels = d->traits.image_width;
+    const int widest = pixels > 1 << 28 ? 1 << 30 : 4 * (int)pixels;
+    const int highest = (int)d->traits.image_height / 4 * 4;
     const int across = ceil_div(g->N, widest), down = ceil_div(g->K, highest);
     /* A panel in the middle of B's buffer begins where an image may begin. */
     const int unit = 4 * max_int((int)d->base_alignment, 1);

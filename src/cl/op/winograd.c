@@ -15,7 +15,6 @@
 #include "cl/op/winograd.h"
 
 #include "cl/device/scratch.h"
-#include "cl/op/groups.h"
 #include "util/text.h"
 #include "util/winograd.h"
 
@@ -34,29 +33,27 @@ static size_t floats_of_m(const gemm_cl_winograd *l)
 
 /* The most tiles of a work-item. Their M fills a quarter of the device's local memory, which is the
    L2 of a CPU or more, and 128 KiB at most. Or they are one step of ROWS. 0: not even that fits. */
-static int most_tiles(const gemm_cl_work *w)
+static int most_tiles(const gemm_cl_row *row, int local)
 {
     enum { MOST_BYTES = 1 << 17 };
-    const gemm_cl_row *row = w->row;
-    const int tile = gemm_cl_winograd_tile(row), local = w->device->traits.local;
+    const int tile = gemm_cl_winograd_tile(row);
     if (local / tile < row->rows) return 0;
     const int most = min_int(local / 4, MOST_BYTES) / tile;
     return max_int(most, row->rows) / row->rows * row->rows;
 }
 
 /* Fewer tiles, where there would not be 4 items for each unit. */
-static int tiles_of_item(const gemm_cl_winograd *l, const gemm_cl_work *w)
+static int tiles_of_item(const gemm_cl_winograd *l, int rows, int units)
 {
-    const int rows = w->row->rows;
-    const double items = (double)l->strips * l->c->batch / (4 * w->device->traits.units);
+    const double items = (double)l->strips * l->c->batch / (4 * units);
     const int shared = items >= 1 ? INT_MAX : max_int((int)(l->tiles * items), rows);
     return even_step(l->tiles, min_int(l->most_tiles, shared / rows * rows), rows);
 }
 
-bool gemm_cl_winograd_fits(gemm_cl_winograd *l, const gemm_cl_work *w, const conv_call *c)
+bool gemm_cl_winograd_fits(gemm_cl_winograd *l, const gemm_cl_row *row, const gemm_cl_traits *d,
+                           const conv_call *c)
 {
     enum { MOST_FLOATS = 1 << 26, FOUR = 4 };   /* of V and M; what cl_tile loads at once */
-    const gemm_cl_row *row = w->row;
     const bool by_points = row->depth;
     const int m = row->winograd, points = (m + 2) * (m + 2), cols = by_points ? 1 : row->cols;
     if (!m || !gemm_conv_can_transform(c)) return false;
@@ -68,8 +65,8 @@ bool gemm_cl_winograd_fits(gemm_cl_winograd *l, const gemm_cl_work *w, const con
                             .ldv = (int)round_up((size_t)tiles, (size_t)(by_points ? FOUR : cols)),
                             .strips = ceil_div(c->n, cols)};
     if (by_points) return true;
-    l->most_tiles = most_tiles(w);
-    if (l->most_tiles) l->item_tiles = tiles_of_item(l, w);
+    l->most_tiles = most_tiles(row, d->local);
+    if (l->most_tiles) l->item_tiles = tiles_of_item(l, row->rows, d->units);
     return l->most_tiles > 0;
 }
 

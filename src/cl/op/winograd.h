@@ -20,7 +20,8 @@ typedef struct gemm_cl_winograd {
 } gemm_cl_winograd;
 
 /* False: the algorithm or the device cannot compute this layer so. */
-bool gemm_cl_winograd_fits(gemm_cl_winograd *, const gemm_cl_work *, const conv_call *);
+bool gemm_cl_winograd_fits(gemm_cl_winograd *, const gemm_cl_row *, const gemm_cl_traits *,
+                           const conv_call *);
 
 /* The bytes of U, the transformed filters. */
 size_t gemm_cl_winograd_bytes(const gemm_cl_winograd *);

@@ -27,7 +27,7 @@ gemm_cl_candidate gemm_cl_begin_candidate(const tuner *t, const gemm_cl_form *fo
 static bool runs(candidate *p, const gemm_cl_work *w)
 {
     p->ran = (gemm_cl_form){w->row, w->parts, 0};
-    return !p->form.row || (gemm_cl_is_tuned(w) && w->parts == p->form.parts);
+    return !p->form.row || (w->form && w->parts == p->form.parts);
 }
 
 /* One call as the driver makes it. With the lock held. */

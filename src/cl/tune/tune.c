@@ -3,8 +3,10 @@
 #include "cl/tune/tune.h"
 
 #include "cl/device/device.h"
+#include "cl/op/ways.h"
 #include "cl/tune/candidate.h"
 #include "cl/tune/table.h"
+#include "tune/race.h"
 #include "util/budget.h"
 #include "util/caches.h"
 #include "util/clock.h"
@@ -18,10 +20,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FINALISTS = 4, ROUNDS = 9, LEAST_ROUNDS = 3, LAST_ROUNDS = 7, FLUSH_BYTES = 64 << 20 };
-static const double TURN_MS = 1;        /* shorter calls are timed several at once */
-static const double ENOUGH_MS = 200;    /* all turns of the finalists, after LEAST_ROUNDS */
-static const double HOPELESS = 1.5;     /* times the fastest one: no more turns */
+enum { FINALISTS = 4, LAST_ROUNDS = 7, FLUSH_BYTES = 64 << 20 };
+static const double HOPELESS = 1.5;     /* times the fastest one: no finalist */
+static const gemm_race_rules rules = {.turn_ms = 1, .rounds = 9, .enough_ms = 200,
+                                      .hopeless = INFINITY};
 
 typedef gemm_cl_candidate candidate;
 typedef gemm_cl_tuner tuner;
@@ -74,11 +76,11 @@ static gemm_shape shape_of(const gemm_cl_tuned_op *op, const gemm_context *conte
 /* Other rows are for studies, and always the same. */
 static bool is_tunable(const gemm_cl_row *row)
 {
-    const bool own = row->way == GEMM_CL_CHOOSE && !row->direct && !row->winograd && !row->parts;
+    const bool own = gemm_cl_chooses(row) && !row->family->direct && !row->winograd && !row->parts;
     return own && mode_now();
 }
 
-static const gemm_cl_tuned *entry_of(const gemm_cl_tuned_op *op, const gemm_context *context)
+static const gemm_tuned *entry_of(const gemm_cl_tuned_op *op, const gemm_context *context)
 {
     const gemm_shape shape = shape_of(op, context);
     return gemm_cl_table_find(&shape);
@@ -87,8 +89,8 @@ static const gemm_cl_tuned *entry_of(const gemm_cl_tuned_op *op, const gemm_cont
 const gemm_cl_form *gemm_cl_form_for(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
                                      const gemm_context *context)
 {
-    const gemm_cl_tuned *e = is_tunable(row) ? entry_of(op, context) : NULL;
-    return e ? &e->form : NULL;
+    const gemm_tuned *e = is_tunable(row) ? entry_of(op, context) : NULL;
+    return e ? &e->choice.form : NULL;
 }
 
 /* Whether the op is to be measured, now or by the next process. */
@@ -129,8 +131,8 @@ static void try_out(tuner *t, candidate *p)
 {
     p->calls = 1;
     p->ms = gemm_cl_is_right(t, p) ? gemm_cl_take_turn(t, p) : -1;
-    if (p->ms >= 0 && p->ms < TURN_MS) {
-        p->calls = (int)(TURN_MS / (p->ms + 1e-3)) + 1;
+    if (p->ms >= 0 && p->ms < rules.turn_ms) {
+        p->calls = gemm_race_calls(&rules, p->ms);
         p->ms = gemm_cl_take_turn(t, p);
     }
 }
@@ -163,30 +165,16 @@ static void try_forms(tuner *t, field *f, const gemm_cl_form *forms, int count,
     qsort(f->list, (size_t)f->count, sizeof *f->list, compare_times);
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
+/* Who takes turns. */
+typedef struct finalists {
+    tuner *tuner;
+    candidate *list;
+} finalists;
 
-/* Turns of all. Returns by which part those of the first one differ: median from shortest. */
-static double race(tuner *t, candidate *list, int count)
+static double turn_of(void *of, int i)
 {
-    double turns[ROUNDS], spread;
-    const double start = gemm_now_ms();
-    int round = 0;
-    while (round < ROUNDS) {
-        for (int i = 0; i < count; ++i) {
-            const int n = (i + round) % count;      /* no form always follows the same one */
-            const double ms = list[n].ms < 0 ? -1 : gemm_cl_take_turn(t, &list[n]);
-            if (!n) turns[round] = ms;
-            if (ms < list[n].ms) list[n].ms = ms;
-        }
-        if (++round >= LEAST_ROUNDS && gemm_now_ms() - start > ENOUGH_MS) break;
-    }
-    qsort(turns, (size_t)round, sizeof *turns, compare_numbers);
-    spread = turns[0] > 0 ? turns[round / 2] / turns[0] - 1 : 0;
-    return spread;
+    const finalists *f = of;
+    return gemm_cl_take_turn(f->tuner, &f->list[i]);
 }
 
 /* Writes more than most caches hold. Between two passes over a layer a network does so too. */
@@ -249,14 +237,14 @@ static int choose_finalists(tuner *t, const field *f, candidate *list)
 
 /* ---- one op ---- */
 
-static void describe(const candidate *list, int count, char text[GEMM_CL_TIMES_TEXT])
+static void describe(const candidate *list, int count, char text[GEMM_TIMES_TEXT])
 {
     char form[GEMM_CL_FORM_TEXT];
     text[0] = '\0';
     for (int i = 0; i < count; ++i) {
         gemm_cl_form_print(&list[i].form, form);
         if (list[i].ms >= 0)
-            gemm_append(text, GEMM_CL_TIMES_TEXT, "%s%s %.3f ms", i ? ", " : "", form,
+            gemm_append(text, GEMM_TIMES_TEXT, "%s%s %.3f ms", i ? ", " : "", form,
                         list[i].ms);
     }
 }
@@ -275,12 +263,15 @@ static void show_progress(const gemm_shape *shape, const gemm_cl_form *form, dou
 }
 
 /* The fastest form, which has to win once more, or the default. Whether the table has it. */
-static bool keep(tuner *t, const gemm_shape *shape, candidate *list, int count, double spread)
+static bool keep(tuner *t, const gemm_shape *shape, candidate *list, int count)
 {
-    char times[GEMM_CL_TIMES_TEXT];
+    char times[GEMM_TIMES_TEXT];
     double ms[FINALISTS], part = 1;
     bool confirmed = false;
     for (int i = 0; i < count; ++i) ms[i] = list[i].ms;
+    const double spread =
+        count > 1 ? gemm_race(&rules, turn_of, &(finalists){t, list}, ms, count) : 0;
+    for (int i = 0; i < count; ++i) list[i].ms = ms[i];
     const int winner = gemm_cl_form_decide(ms, count, spread);
     describe(list, count, times);
     if (winner) {
@@ -308,8 +299,7 @@ static bool measure_forms(tuner *t, candidate *list, field *f, const gemm_shape 
     try_forms(t, f, forms, gemm_cl_forms_near(t->op, &best, forms), &list[0].ran);
     if (gemm_budget_is_over()) return false;
     const int count = choose_finalists(t, f, list);
-    const double spread = count > 1 ? race(t, list, count) : 0;
-    const bool kept = keep(t, shape, list, count, spread);
+    const bool kept = keep(t, shape, list, count);
     for (int i = 1; i < count; ++i) gemm_drop_kept(&list[i].kept);
     return kept;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which candidate `auto` takes: see decide.h. */
-#include "auto/decide.h"
+#include "tune/decide.h"
 
 static const double MARGIN = .01;
 

@@ -2,7 +2,7 @@
 /*
  * Times a row for benchmarks.
  */
-#include "cl/op/timing.h"
+#include "cl/timing.h"
 
 #include "cl/op/multiply.h"
 #include "util/clock.h"
