@@ -250,7 +250,8 @@ static size_t choose_rows(const char *names, const gemm_variant **rows)
     for (int device = 0; device < 2; ++device) {
         for (size_t i = 0; i < gemm_variant_count; ++i) {
             const gemm_variant *v = &gemm_variants[i];
-            if (gemm_is_on_device(v) == (device == 1) && (!names || listed(names, v->name))) rows[n++] = v;
+            if (gemm_is_on_device(v) != (device == 1)) continue;
+            if (!names || listed(names, v->name)) rows[n++] = v;
         }
     }
     return n;
