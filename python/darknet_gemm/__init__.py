@@ -252,6 +252,7 @@ class Network:
             if not _USUAL.match(line):
                 warnings.warn(line, stacklevel=2)
         self.classes = _library.py_classes(ctypes.byref(self._own))
+        self._has_boxes = bool(_library.py_has_boxes(self._own.net))
         self.names = _read_names(names, self.classes)
 
     def __reduce__(self):
@@ -292,7 +293,7 @@ class Network:
 
     def _boxes(self, picture, threshold, nms, **members):
         """The boxes in parts of the picture, its width and height, and the network's seconds."""
-        if self._own.net and not _library.py_has_boxes(self._own.net):
+        if not self._has_boxes:
             raise Error("this network has no layer that gives boxes: use outputs")
         members.update(threshold=threshold, nms=nms)
         with self._run(_library.py_detect, picture, **members) as call:

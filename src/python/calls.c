@@ -16,6 +16,7 @@
 #include "driver/settings.h"
 #include "gemm_dispatch.h"
 #include "gemm_variant.h"
+#include "op/op.h"
 #include "util/die.h"
 #include "util/own.h"
 
@@ -180,8 +181,10 @@ int py_choose(const char *variant, int threads, char *why)
 
 const char *py_variant(size_t i, int *usable)
 {
+    const conv_call any = {0};
+    const gemm_op op = gemm_op_of_conv(&any);
     if (i >= gemm_variant_count) return NULL;
-    *usable = (gemm_variants[i].kinds & GEMM_CONVS) && !gemm_unusable(&gemm_variants[i]);
+    *usable = gemm_op_offered(&op, &gemm_variants[i]) && !gemm_unusable(&gemm_variants[i]);
     return gemm_variants[i].name;
 }
 

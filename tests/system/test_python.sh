@@ -34,7 +34,7 @@ readelf -dW "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -v '^lib\
 check wheel-needs-glibc-alone [ ! -s "$work/needed" ]
 newest=$(objdump -T "$library" | grep -o 'GLIBC_2\.[0-9]*' | sort -t . -k 2n | tail -n 1)
 check wheel-tag sh -c 'case $1 in *manylinux_2_${2#GLIBC_2.}_*) ;; *) echo "$2"; exit 1 ;; esac' - "$name" "$newest"
-check wheel-stripped sh -c '! readelf -SW "$1" | grep -q "\.symtab\|\.debug"' - "$library"
+check wheel-stripped sh -c 'readelf -SW "$1" >"$1.sections" && ! grep -q "\.symtab\|\.debug" "$1.sections"' - "$library"
 
 # ---- A fresh environment ----
 check pip-install sh -c '/usr/bin/python3 -m venv "$1" && "$1/bin/pip" install --no-index --disable-pip-version-check "$2"' - \
@@ -45,15 +45,15 @@ check without-numpy sh -c '! "$1" -c "import numpy"' - "$work/venv/bin/python"
 # same NAME CFG WEIGHTS PICTURE OPTION...: labels, in any order, and the picture that is written
 same()
 {
-    what=$1 cfg=$2 weights=$3 picture=$4
+    network=$1 cfg=$2 weights=$3 picture=$4
     shift 4
     darknet_folder "$work/darknet"
     (cd "$work/darknet" && ./darknet detect "$cfg" "$weights" "$picture" 2>/dev/null) | grep '%$' | sort >"$work/wanted"
     "$work/venv/bin/python" -m darknet_gemm detect "$cfg" "$weights" "$picture" --save "$work/saved" "$@" 2>/dev/null |
         cut -f 1 | grep '%$' | sort >"$work/got"
-    if [ -s "$work/wanted" ]; then pass "$what-found"; else fail "$what-found" 'no boxes'; fi
-    check "$what-boxes" diff "$work/wanted" "$work/got"
-    check "$what-picture" cmp "$work/darknet/predictions.jpg" "$work/saved/$(basename "$picture")"
+    if [ -s "$work/wanted" ]; then pass "$network-found"; else fail "$network-found" 'no boxes'; fi
+    check "$network-boxes" diff "$work/wanted" "$work/got"
+    check "$network-picture" cmp "$work/darknet/predictions.jpg" "$work/saved/$(basename "$picture")"
 }
 same demo cfg/kite-demo.cfg cfg/kite-demo.weights data/kite.jpg --names data/coco.names
 if [ -f "$models/yolo-fastest-1.1.weights" ]; then
