@@ -10,8 +10,8 @@
  *     under the limit on a machine whose speed drifts.
  *   - The difference is large enough (--least).
  *   - Where the control calls A different from A: the two intervals do not meet.
- * It is "too noisy" where the interval of the control is wide and holds the ratio that was found. It
- * is void when the detections differ. There is none when the run did not finish.
+ * It is "too noisy" where the interval of the control is wide and holds the ratio that was found.
+ * It is void when the detections differ. There is none when the run did not finish.
  *
  * A run looks at its samples several times and stops at the first look with a verdict. Each look
  * is one more chance of a wrong verdict, so the limit of a look is lower than that of the run. The

@@ -243,7 +243,7 @@ static void judge_names(const char *rows)
     }
 }
 
-/* The rows of the list, or all: first those of the CPU, because a device may compile for minutes. */
+/* The rows of the list, or all. Those of the CPU are first: a device may compile for minutes. */
 static size_t choose_rows(const char *names, const gemm_variant **rows)
 {
     size_t n = 0;

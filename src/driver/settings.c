@@ -34,16 +34,12 @@ const char *gemm_refused(void)
     return wrong;
 }
 
-const char *gemm_preload(void)
-{
-    return gemm_is_privileged() ? NULL : getenv("LD_PRELOAD");
-}
-
-bool gemm_is_asked(void)
+const char *gemm_preload(bool *asked)
 {
     char **entry = environ;
     while (entry && *entry && strncmp(*entry, "GEMM_", 5)) ++entry;
-    return entry && *entry;
+    *asked = entry && *entry;
+    return gemm_is_privileged() ? NULL : getenv("LD_PRELOAD");
 }
 
 bool gemm_is_privileged(void)

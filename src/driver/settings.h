@@ -60,10 +60,7 @@ const char *gemm_refused(void);
    capabilities. It obeys no name of a file that the caller's environment has. */
 bool gemm_is_privileged(void);
 
-/* LD_PRELOAD, or NULL. */
-const char *gemm_preload(void);
-
-/* Whether a variable GEMM_... is set. */
-bool gemm_is_asked(void);
+/* LD_PRELOAD, or NULL. *asked: whether a variable GEMM_... is set. */
+const char *gemm_preload(bool *asked);
 
 #endif

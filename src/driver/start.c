@@ -26,7 +26,6 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,8 +179,11 @@ static void start_calibration(const char *path, int auto_bits)
 
 static void start_trace(const char *path)
 {
+    char text[128] = "";
     state.summary = !strcmp(path, "summary");
-    if (state.summary) gemm_summary_open(state.impl->name, state.isa->name, &state.threads);
+    gemm_append(text, sizeof text, "GEMM_IMPL=%s, %s, threads: %d", state.impl->name,
+                state.isa->name, state.threads);
+    if (state.summary) gemm_summary_open(text);
     const int error = state.summary ? 0 : gemm_trace_open(path, state.reproducible);
     if (error) gemm_refuse("GEMM_TRACE='%s' cannot be written: %s", path, strerror(error));
 }
@@ -224,7 +226,7 @@ GEMM_ONCE(start)
 
 bool gemm_is_started(void)
 {
-    return atomic_load(&start_done);
+    return state.impl;
 }
 
 /* The program is ended here, outside of start(), because handlers of atexit come back. */

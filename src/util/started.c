@@ -53,8 +53,7 @@ static bool read_process(long process, long *parent, unsigned long long *start)
                             "%*s %*s %*s %*s %*s %llu", parent, start) == 2;
 }
 
-/* Whether the process was started with the variable. */
-static bool has(long process, const char *variable, const char *value)
+bool gemm_started_with(long process, const char *variable, const char *value)
 {
     char *entry = NULL;
     size_t room = 0, length = strlen(variable);
@@ -66,11 +65,6 @@ static bool has(long process, const char *variable, const char *value)
     free(entry);
     if (f) fclose(f);
     return found;
-}
-
-bool gemm_parent_has(const char *variable, const char *value)
-{
-    return has(getppid(), variable, value);
 }
 
 /* ---- times ---- */
@@ -100,8 +94,8 @@ int64_t gemm_run_began(const char *variable, const char *value)
     unsigned long long start, older;
     long parent, next;
     if (!read_process(getpid(), &parent, &start) || !start) return INT64_MAX;
-    for (; parent > 0 && has(parent, variable, value) && read_process(parent, &next, &older);
-         parent = next)
+    for (; parent > 0 && gemm_started_with(parent, variable, value) &&
+           read_process(parent, &next, &older); parent = next)
         start = older;
     const int64_t tick = SECOND / sysconf(_SC_CLK_TCK);
     const int64_t began = system_began() + ((int64_t)start + 1) * tick;

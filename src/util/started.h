@@ -23,8 +23,8 @@ char *gemm_own_name(const char *path);
  */
 int64_t gemm_run_began(const char *variable, const char *value);
 
-/* Whether the parent of this process was started with the variable, with this value. */
-bool gemm_parent_has(const char *variable, const char *value);
+/* Whether the process was started with the variable, with this value. */
+bool gemm_started_with(long process, const char *variable, const char *value);
 
 /* Whether the file was written after this time. */
 bool gemm_is_later(const struct stat *, int64_t began);

@@ -113,7 +113,7 @@ is run-reached 'darknet-gemm: 3 calls reached the library' "$(tail -n 1 "$work/e
 GEMM_TRACE=- "$run" run sh -c 'echo "$1"; exit 7' sh 'a  b' >"$work/out" 2>"$work/err"
 is run-status 7 $?
 is run-words 'a  b' "$(cat "$work/out")"
-unreached() { echo "gemm: no call of '$1' reached $soname, which reaches Darknet and BLAS in shared libraries alone. For a program that holds Darknet itself there are make patch and make wrap"; }
+unreached() { echo "gemm: no call of '$1' reached LD_PRELOAD=$prefix/lib/$soname, which reaches Darknet and BLAS in shared libraries alone. For a program that holds Darknet itself there are make patch and make wrap"; }
 is run-not-reached 'darknet-gemm: no call reached the library: man darknet-gemm says which programs it reaches' "$(cat "$work/err")"
 is run-not-reached-once "$(unreached true)" "$("$run" run GEMM_TRACE=- true 2>&1)"
 is run-quiet '57 66 129 150' "$("$run" run "$work/shared" 2>&1)"

@@ -37,7 +37,7 @@ is library-silent '' "$(LD_PRELOAD=$library /bin/true 2>&1)"
 # shell starts.
 mkdir "$work/named" && cp /bin/true "$work/named/darknet"
 for program in "env GEMM_TRACE=- GEMM_IMPL=nonsense /bin/true" "$work/named/darknet"; do
-    is "library-unreached-${program##*/}" "gemm: no call of '${program##*/}' reached libdarknet-gemm.so" \
+    is "library-unreached-${program##*/}" "gemm: no call of '${program##*/}' reached LD_PRELOAD=$library" \
         "$(env LD_PRELOAD="$library" $program 2>&1 | sed 's/, which reaches .*//')"
 done
 is library-unreached-shell '' "$(LD_PRELOAD=$library GEMM_IMPL=stock bash -c 'ls / >/dev/null; /bin/true; :' 2>&1)"

@@ -14,11 +14,11 @@
  * of another layout runs its own code, and one line on stderr says so. Where a network does not
  * tell, as one of recurrent layers alone, Darknet's own code runs too, and the next one decides.
  */
+#include "darknet_gemm.h"
 #include "hook/hook.h"
 #include "hook/preload/doors.h"
 #include "hook/preload/pass.h"
 #include "hook/preload/slots.h"
-#include "lib/reach.h"
 #include "util/forked.h"
 
 #include <dlfcn.h>
@@ -315,10 +315,11 @@ static int verify(const void *first, const void *behind)
 static void judge(host *h, const void *first, const void *behind)
 {
     h->layout = verify(first, behind);
-    if (h->layout != OTHER) return;
-    gemm_reach_said = true;
-    fprintf(stderr, "gemm: libdarknet-layers.so was built for another Darknet, whose layer has "
-                    "%zu bytes, and stays out: make layers DARKNET_SRC=folder\n", sizeof(layer));
+    if (h->layout == OTHER)
+        fprintf(stderr, "gemm: libdarknet-layers.so was built for another Darknet, whose layer has "
+                        "%zu bytes, and stays out: make layers DARKNET_SRC=folder\n",
+                sizeof(layer));
+    if (h->layout == OTHER) darknet_gemm_get_threads();     /* a call: reach.c says nothing more */
 }
 
 /* ---- What a door does ---- */
