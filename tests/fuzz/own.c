@@ -103,8 +103,8 @@ static void run_tuning(const uint8_t *data, size_t size)
 
 static void seeds_tuning(void)
 {
-    fuzz_seed_text("\1auto multiply TA 0 TB 0 M 16 N 173056 K 27 threads 2 = packed (packed 4.112 ms, "
-                   "stock 61.020 ms)\nend 1\n");
+    fuzz_seed_text("\1auto multiply TA 0 TB 0 M 16 N 173056 K 27 threads 2 = packed "
+                   "(packed 4.112 ms, stock 61.020 ms)\nend 1\n");
     fuzz_seed_text("\1end 0\n");
     fuzz_seed_text(table_head());
 }

@@ -8,8 +8,8 @@
  *   published compare FILE FILE               prints the largest difference of each kind of output,
  *                                             as a part of the largest number of that output
  *
- * FILE: for each output of each picture its name, how many numbers, and these. Outputs are the layers
- * that find boxes, and the last layer.
+ * FILE: for each output of each picture its name, how many numbers, and these. Outputs are the
+ * layers that find boxes, and the last layer.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -60,7 +60,7 @@ void load_weights(network *net, char *weights);
 
 static network *load(char *cfg, char *weights)
 {
-    extern int gpu_index;       /* darknet's main does so too: without it xnor weights are a GPU's */
+    extern int gpu_index;       /* as in darknet's main: without it xnor weights are a GPU's */
     network *net = must(malloc(sizeof *net), "malloc");
     gpu_index = -1;
     *net = parse_network_cfg_custom(cfg, 1, 1);
@@ -307,7 +307,7 @@ int main(int argc, char **argv)
 #ifndef ALEXEYAB
     if (argc == 5 && !strcmp(argv[1], "draw")) return draw_weights(argv[2], argv[3], argv[4]);
 #endif
-    fprintf(stderr, "usage: published draw CFG WEIGHTS PICTURE | write CFG WEIGHTS FILE PICTURE... |"
-                    " compare FILE FILE\n");
+    fprintf(stderr, "usage: published draw CFG WEIGHTS PICTURE | "
+                    "write CFG WEIGHTS FILE PICTURE... | compare FILE FILE\n");
     return 2;
 }
