@@ -186,6 +186,10 @@ for row in packed auto stock mnk "$@"; do
     GEMM_IMPL=$row checked "check-overflow-$row" "$cases/check-overflow.cfg" half.weights
 done
 
+# Every kind of layer that AlexeyAB's Darknet has besides.
+"$OUT/bench/untrained_weights" "$cases/others.cfg" others.weights 2>"$work/log"
+for row in packed "$@"; do GEMM_IMPL=$row checked "check-others-$row" "$cases/others.cfg" others.weights; done
+
 # A filter of NaN, behind 20 bytes of header and 4 x 8 floats: a later pool over NaN alone gives the lowest float,
 # as in Darknet, so the sums behind it overflow in transforms and in 16 bits.
 cp cfg/kite-demo.weights nan-filter.weights
