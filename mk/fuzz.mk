@@ -18,11 +18,11 @@ FUZZ_SOURCES = $(addprefix tests/fuzz/,fuzz.c darknet.c own.c alone.c) src/int8/
 FUZZ_OBJECTS = $(FUZZ_SOURCES:%.c=$(FUZZ)/%.o) \
     $(addprefix $(FUZZ)/darknet/,$(filter-out image_opencv.o,$(shell sed -n 's/^OBJ *= *//p' $(DARKNET)/Makefile 2>/dev/null)))
 
-$(FUZZ)/%.o: %.c | $(DARKNET).done
+$(FUZZ)/%.o: %.c mk/fuzz.mk | $(DARKNET).done
 	@mkdir -p $(@D)
 	$(Q)$(CACHE) $(FUZZ_CC) -std=c11 -Wall -Wextra -MMD -MP $(FUZZ_FLAGS) -c $< -o $@
 
-$(FUZZ)/darknet/%.o: $(DARKNET)/src/%.c $(DARKNET).done
+$(FUZZ)/darknet/%.o: $(DARKNET)/src/%.c $(DARKNET).done mk/fuzz.mk
 	@mkdir -p $(@D)
 	$(Q)$(CACHE) $(FUZZ_CC) -w $(FUZZ_FLAGS) -include $(DARKNET)/src/checked.h -c $< -o $@
 
@@ -32,7 +32,9 @@ $(FUZZ)/fuzz: $(FUZZ_OBJECTS)
 -include $(shell find $(FUZZ) -name '*.d' 2>/dev/null)
 
 .PHONY: fuzz $(addprefix fuzz-,$(FUZZ_TARGETS))
-fuzz: $(addprefix fuzz-,$(FUZZ_TARGETS))
+# Which files Darknet has is known only when it is there.
+fuzz: $(DARKNET).done
+	@$(MAKE) $(addprefix fuzz-,$(FUZZ_TARGETS))
 $(addprefix fuzz-,$(FUZZ_TARGETS)): fuzz-%: $(FUZZ)/fuzz
 	@tests/fuzz/run.sh $(FUZZ) $* $(SECONDS) $(FUZZ_SEED) $(DARKNET)/src
 

@@ -6,8 +6,6 @@
 GOALS = $(patsubst test-all,test,$(patsubst test,test$(addprefix -,$(ON)),$(MAKECMDGOALS)))
 
 BUILD_PACKAGES = gcc g++ libc6-dev binutils make patch tar xz-utils curl ca-certificates
-# Optional. It reads pictures; Darknet has an old copy.
-PICTURE_PACKAGES = libstb-dev
 # Optional, as patterns of the shell, because names differ between releases: setup/packages.sh takes
 # what the system offers. Other people's gemm, for comparison and its tests only.
 REF_PACKAGES   = libopenblas0-pthread libblis[0-9]-openmp libdnnl[0-9]*
@@ -41,11 +39,10 @@ PACKAGES_test-quick = $(if $(CROSS_COMPILE),qemu-user gcc-$(CROSS_COMPILE:-=) g+
 
 PACKAGES_test-opencl = python3 python3-venv $(if $(filter llvmpipe freedreno,$(OPENCLS)),mmdebstrap)
 
-OPTIONAL_detect   = $(PICTURE_PACKAGES)
 OPTIONAL_bench    = $(REF_PACKAGES)
 OPTIONAL_bench-cl = $(REF_PACKAGES)
-OPTIONAL_packages = $(REF_PACKAGES) $(PICTURE_PACKAGES)
-OPTIONAL_test     = $(PICTURE_PACKAGES) $(REF_PACKAGES) $(CL_TEST_PACKAGES) $(HOST_PACKAGES)
+OPTIONAL_packages = $(REF_PACKAGES)
+OPTIONAL_test     = $(REF_PACKAGES) $(CL_TEST_PACKAGES) $(HOST_PACKAGES)
 OPTIONAL_test-quick = $(if $(CROSS_COMPILE),,$(OPTIONAL_test))
 OPTIONAL_test-opencl = $(REF_PACKAGES)
 

@@ -34,9 +34,12 @@ picture ppm "PNM $only" 'P6\n1 1\n255\nabc'
 picture tga 'it is no PNG, JPEG or BMP that can be read' '\000\000\002\000\000\000\000\000\000\000\000\000\001\000\001\000\030\000abc'
 # 100,000 x 100,000 of 24 bits: 18 bytes, the sizes, and the rest of a header of 54.
 sides='\240\206\001\000'
-picture bmp 'it has more than 2^27 pixels' \
-    'BM\000\000\000\000\000\000\000\000\066\000\000\000\050\000\000\000'"$sides$sides"'\001\000\030\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000'
-picture png 'it has more than 2^27 pixels' \
+head='BM\000\000\000\000\000\000\000\000\066\000\000\000\050\000\000\000'
+tail='\001\000\030\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000'
+picture bmp 'it has more than 2^27 pixels, or 65535 on a side' "$head$sides$sides$tail"
+none='\000\000\000\000'
+picture dib 'it has no pixels' "$head$none$sides$tail"
+picture png 'it has more than 2^27 pixels, or 65535 on a side' \
     '\211PNG\r\n\032\n\000\000\000\rIHDR\000\000\100\000\000\000\100\000\010\002\000\000\000abcd'
 head -c 300 data/dog.jpg >x.jpg
 refuses picture-cut '*Cannot load image "x.jpg": *' $demo x.jpg
