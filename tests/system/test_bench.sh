@@ -17,7 +17,7 @@ comma="env LOCPATH=$work LC_ALL=de_DE.UTF-8"
 # `make gprof`: each variant has a row in both tables. Its hotspot is its own symbol, and the article's
 # figure is in the same row.
 results=$BUILD/gprof-Ofast/results/latest
-check gprof $comma make gprof VARIANTS='stock block2d packed' N=$(few_or_all 10 2) PROCESSES=1 "CFG=$tiny" "WEIGHTS=$weights"
+check gprof $comma make gprof VARIANTS='stock block2d packed' N=$(few_or_all 40 2) PROCESSES=1 "CFG=$tiny" "WEIGHTS=$weights"
 figures='[0-9.]+ \| [0-9.]+ \| [0-9.]+ \| [0-9.]+% \| [0-9.]+ \|$'
 for row in stock block2d packed; do check gprof-$row-seconds grep -Eq "^\| $row \| $figures" "$results/gprof.md"; done
 check gprof-fractions awk -F '\t' '!/^#/ && $2 != int($2) { ++n } END { exit !n }' "$results/gprof.tsv"

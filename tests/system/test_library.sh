@@ -32,6 +32,7 @@ expect_trace()
 }
 
 # ---- nothing happens unasked ----
+unset GEMM_REQUIRE GEMM_LACKS       # they would count as a user's wish for a variant
 is library-silent '' "$(LD_PRELOAD=$library /bin/true 2>&1)"
 # A preload that reaches nothing says so where a variable is set or the program is called darknet, but not for what a
 # shell starts.
