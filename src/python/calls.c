@@ -20,6 +20,7 @@
 #include "util/die.h"
 #include "util/own.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <setjmp.h>
@@ -196,7 +197,7 @@ extern GEMM_OWN int weights_follow;     /* Darknet's utils.h: no random weights,
 static void load(void *job)
 {
     py_network *n = job;
-    weights_follow = 1;
+    weights_follow = 2;         /* FOR_ONE_PICTURE */
     n->net = parse_network_cfg(n->cfg);
     load_weights(n->net, n->weights);
     set_batch_network(n->net, 1);
@@ -227,17 +228,28 @@ unsigned char *stbi_load(const char *, int *, int *, int *, int);
 unsigned char *stbi_load_from_memory(const unsigned char *, int, int *, int *, int *, int);
 const char *stbi_failure_reason(void);
 
+/* Why the picture's file is not read, or NULL. */
+static const char *why_refused(const py_pass *p)
+{
+    FILE *file = p->path ? fopen(p->path, "rb") : fmemopen((void *)p->data, p->bytes, "rb");
+    if (!file) return strerror(errno);
+    const char *why = refused_file(file);
+    fclose(file);
+    return why;
+}
+
 static void decode(py_pass *p)
 {
     int w, h, c;
     const int wanted = p->net->c == 1 ? 1 : 3;
+    const char *why;
     if (p->bytes > INT_MAX) refuse("a picture file of %" PRId64 " bytes is too long", p->bytes);
-    p->decoded = p->path ? stbi_load(p->path, &w, &h, &c, wanted)
+    why = why_refused(p);
+    p->decoded = why ? NULL : p->path ? stbi_load(p->path, &w, &h, &c, wanted)
                          : stbi_load_from_memory(p->data, p->bytes, &w, &h, &c, wanted);
-    if (!p->decoded && p->path)
-        refuse("Cannot load image \"%s\": %s", p->path, stbi_failure_reason());
-    if (!p->decoded)
-        refuse("Cannot load an image from %" PRId64 " bytes: %s", p->bytes, stbi_failure_reason());
+    if (!p->decoded && !why) why = stbi_failure_reason();
+    if (!p->decoded && p->path) refuse("Cannot load image \"%s\": %s", p->path, why);
+    if (!p->decoded) refuse("Cannot load an image from %" PRId64 " bytes: %s", p->bytes, why);
     p->data = p->decoded;
     p->w = w, p->h = h, p->c = wanted;
     p->channel = 1, p->column = wanted, p->row = (int64_t)w * wanted;

@@ -13,6 +13,7 @@ import multiprocessing
 import os
 import random
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -98,13 +99,23 @@ def import_hides_no_function():
     )
 
 
+def bmp(pixels, height, width):
+    """A BMP of 24 bits, whose rows are a multiple of 4 bytes and stand upside down."""
+    row = 3 * width
+    swapped = bytearray(pixels)
+    swapped[0::3], swapped[2::3] = pixels[2::3], pixels[0::3]
+    rows = b"".join(bytes(swapped[y * row : (y + 1) * row]) for y in reversed(range(height)))
+    head = struct.pack("<iiihhiiiiii", 40, width, height, 1, 24, 0, len(rows), 0, 0, 0, 0)
+    return b"BM" + struct.pack("<iii", 54 + len(rows), 0, 54) + head + rows
+
+
 def sources():
     """A path, a file's bytes, a buffer of them, and pixels give the same."""
     pixels = noise(90, 120, 3)
-    file = b"P6 120 90 255\n" + pixels
+    file = bmp(pixels, 90, 120)
     want = out(as_array(pixels, 90, 120, 3))
     assert out(file) == want and out(bytearray(file)) == want and out(memoryview(file)) == want
-    assert out(written("picture.ppm", file)) == want
+    assert out(written("picture.bmp", file)) == want
     kept = bytearray(pixels)
     assert out(as_array(kept, 90, 120, 3)) == want
     kept.append(0)  # which a buffer that is still in use refuses
@@ -127,7 +138,7 @@ def bad_pictures():
     want = out(KITE)
     refused("a picture is empty", out, b"")
     refused("Cannot load an image from 4 bytes", out, b"nope")
-    refused('Cannot load image "none.jpg": can\'t fopen', out, "none.jpg")
+    refused('Cannot load image "none.jpg": No such file or directory', out, "none.jpg")
     refused('Cannot load image "README.md"', out, "README.md")
     refused("Cannot load an image from 1000 bytes", out, kite[:1000])
     refused("too narrow for a network of 416 x 416", out, as_array(bytes(3000), 1000, 1, 3))
@@ -415,7 +426,7 @@ def command_line():
         "detect", CFG, WEIGHTS, KITE, "none.jpg", KITE, "--names", NAMES, "--json", "--save", folder
     )
     lines = [json.loads(line) for line in text.splitlines()]
-    assert status == 1 and said == 'Cannot load image "none.jpg": can\'t fopen\n', said
+    assert status == 1 and said == 'Cannot load image "none.jpg": No such file or directory\n', said
     assert [line["picture"] for line in lines] == [KITE, KITE] and lines[0]["boxes"] == lines[1][
         "boxes"
     ]
