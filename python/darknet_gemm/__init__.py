@@ -90,17 +90,28 @@ def _call(function, *arguments):
 class _Turns:
     """The library has one variant and one number of threads at a time. Passes with the same ones
     run at once, and others wait for their end. A fork waits for the end of all, so that a child has
-    whole networks."""
+    whole networks. Who came first is first, so nobody waits for ever."""
 
     def __init__(self):
         self.changed = threading.Condition(threading.Lock())
+        self.waiting = collections.deque()
         self.running = 0
         self.chosen = None
+
+    def _wait_for(self, may_run):
+        """With the lock."""
+        ticket = object()
+        self.waiting.append(ticket)
+        try:
+            self.changed.wait_for(lambda: self.waiting[0] is ticket and may_run())
+        finally:
+            self.waiting.remove(ticket)
+            self.changed.notify_all()
 
     @contextlib.contextmanager
     def of(self, variant, threads):
         with self.changed:
-            self.changed.wait_for(lambda: not self.running or self.chosen == (variant, threads))
+            self._wait_for(lambda: not self.running or self.chosen == (variant, threads))
             if self.chosen != (variant, threads):
                 self.chosen = None
                 _call(_library.py_choose, variant and variant.encode(), threads or 0)
@@ -115,7 +126,7 @@ class _Turns:
 
     def before_fork(self):
         self.changed.acquire()
-        self.changed.wait_for(lambda: not self.running)
+        self._wait_for(lambda: not self.running)
 
     def after_fork_in_parent(self):
         self.changed.release()

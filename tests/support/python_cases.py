@@ -340,7 +340,9 @@ def fork():
     worker.start()
     try:
         for _ in range(4):
+            signal.alarm(60)        # the fork has its turn, although the thread never pauses
             child = os.fork()
+            signal.alarm(0)
             if not child:
                 signal.alarm(30)
                 same = out(KITE, net) == want and out(KITE, load()) == want
