@@ -69,8 +69,8 @@ typedef struct conv_call {
 /*
  * With `pool` the convolution and the maxpool layer behind it are one call. Sizes stay those of the
  * convolution, and out_h and out_w are even. Each output has the bits of Darknet's maxpool of size
- * 2 and stride 2: m = -FLT_MAX, then m = x > m ? x : m for each x of the block. From CONV_LOGISTIC
- * on, activations are applied behind the kernels. A call with one of them and `pool` is declined.
+ * 2 and stride 2: m = -FLT_MAX, then m = x > m ? x : m for each x of the block. A call with `pool`
+ * and an activation of the kind BEHIND (kernels/cl_activations.h) is declined.
  */
 
 /* Batch norm at inference: y = (x - mean) / (sqrt(variance) + .000001) * scales + bias. Each has n

@@ -411,9 +411,9 @@ static inline const char *gemm_device_lacks(const gemm_variant *v)
 }
 
 /* How far the outputs of a whole network may be off because of the row's rounding, as a part of the
-   largest one. The layers of a network round one after the other: networks of 100 layers reach 25
-   times the rounding of one product (docs/opencl.md). A row that chooses may be off as far as those
-   that it may take under the present settings. */
+   largest one. The layers of a network round one after the other, so this is a multiple of the
+   rounding of one product (docs/log/opencl.md). A row that chooses may be off as far as those that
+   it may take under the present settings. */
 double gemm_network_rounding(const gemm_variant *);
 
 /* The table. GEMM_IMPL, gemm-bench --list, tests and benchmarks all use it. */

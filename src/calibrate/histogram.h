@@ -15,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A step of 8 bits has at least 2 bins: the smallest clip is CLIP_LEAST bins. So values up to 32
-   times as large as the best clip leave it exact. */
+/* A step of 8 bits has at least 2 bins: the smallest clip is GEMM_CLIP_LEAST bins. So values up to
+   32 times as large as the best clip leave it exact. */
 enum { GEMM_BINS = 8192, GEMM_CLIP_LEAST = 256 };
 
 /* The largest whole number of 8 bits. The clips below count with the same in both directions. */
