@@ -48,6 +48,12 @@ done | sort -u | while read -r page name; do
 done >"$work/missing"
 none docs-files 'no such file'
 
+# The sources that makefiles and comments name, Darknet's src/gemm.c apart.
+grep -rohE '(^|[ (,])(src|kernels|tests|bench)/[a-z0-9_/]+\.(c|h|cl|sh)\b' mk Makefile src kernels | sed 's/^[ (,]//' | sort -u >"$work/sources"
+check docs-sources-found [ "$(wc -l <"$work/sources")" -ge 50 ]
+grep -vx src/gemm.c "$work/sources" | while read -r name; do [ -e "$name" ] || echo "$name"; done >"$work/missing"
+none docs-sources 'no such file'
+
 grep -rohE 'docs/[a-z/-]+\.(md|svg|png)' src tests bench kernels mk Makefile setup .ci | sort -u |
     while read -r page; do [ -e "$page" ] || echo "$page"; done >"$work/missing"
 none docs-of-comments 'no such page'
