@@ -240,16 +240,18 @@ static const char *why_refused(const py_pass *p)
 
 static void decode(py_pass *p)
 {
-    int w, h, c;
+    int w = 0, h = 0, c;
     const int wanted = p->net->c == 1 ? 1 : 3;
     const char *why;
     if (p->bytes > INT_MAX) refuse("a picture file of %" PRId64 " bytes is too long", p->bytes);
     why = why_refused(p);
-    p->decoded = why ? NULL : p->path ? stbi_load(p->path, &w, &h, &c, wanted)
-                         : stbi_load_from_memory(p->data, p->bytes, &w, &h, &c, wanted);
-    if (!p->decoded && !why) why = stbi_failure_reason();
-    if (!p->decoded && p->path) refuse("Cannot load image \"%s\": %s", p->path, why);
-    if (!p->decoded) refuse("Cannot load an image from %" PRId64 " bytes: %s", p->bytes, why);
+    if (!why) {
+        p->decoded = p->path ? stbi_load(p->path, &w, &h, &c, wanted)
+                             : stbi_load_from_memory(p->data, p->bytes, &w, &h, &c, wanted);
+        if (!p->decoded) why = stbi_failure_reason();
+    }
+    if (why && p->path) refuse("Cannot load image \"%s\": %s", p->path, why);
+    if (why) refuse("Cannot load an image from %" PRId64 " bytes: %s", p->bytes, why);
     p->data = p->decoded;
     p->w = w, p->h = h, p->c = wanted;
     p->channel = 1, p->column = wanted, p->row = (int64_t)w * wanted;
