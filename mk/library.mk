@@ -66,7 +66,7 @@ dist: | $(BUILD)/made-by-darknet-gemm ## install: the source of this version: bu
 .PHONY: deb
 # ARCH=riscv64: of another architecture, in a folder of its own
 ARCH =
-deb: dist ## install: the Debian packages, and what lintian says: build/debian; ARCH=riscv64
+deb: dist | $(BUILD)/packages ## install: the Debian packages, and what lintian says: build/debian; ARCH=riscv64
 	@setup/deb.sh $(DIST) $(BUILD)/debian$(if $(ARCH),-$(ARCH)) $(ARCH)
 
 .PHONY: release

@@ -204,7 +204,7 @@ gemm_status gemm_cl_chain(const conv_call *calls, int count, const layer_call *s
     return status == GEMM_DONE ? finish(&h, true, context) : status;
 }
 
-gemm_status gemm_cl_int8_conv(const conv_call *c, const gemm_context *context, const void *row)
+static gemm_status int8_conv(const conv_call *c, const gemm_context *context, const void *row)
 {
     bool single = false;
     if (!gemm_int8_takes(c, context->scale, context->way)) return gemm_cl_conv(c, context, row);
@@ -215,8 +215,8 @@ gemm_status gemm_cl_int8_conv(const conv_call *c, const gemm_context *context, c
     return single ? gemm_cl_conv(c, context, row) : status;
 }
 
-gemm_status gemm_cl_int8_chain(const conv_call *calls, int count, const layer_call *shortcut,
-                               const gemm_context *context, const void *row)
+static gemm_status int8_chain(const conv_call *calls, int count, const layer_call *shortcut,
+                              const gemm_context *context, const void *row)
 {
     for (int i = 0; i < count && context->chain_scales; ++i)
         if (gemm_int8_takes(&calls[i], context->chain_scales[i], context->way))
@@ -224,7 +224,7 @@ gemm_status gemm_cl_int8_chain(const conv_call *calls, int count, const layer_ca
     return gemm_cl_chain(calls, count, shortcut, context, row);
 }
 
-gemm_status gemm_cl_layer(const layer_call *c, const gemm_context *context, const void *row)
+static gemm_status run_layer(const layer_call *c, const gemm_context *context, const void *row)
 {
     (void)row;
     gemm_cl_lock();
@@ -235,12 +235,12 @@ gemm_status gemm_cl_layer(const layer_call *c, const gemm_context *context, cons
 
 gemm_status gemm_cl_run(const gemm_op *op, const gemm_context *context, const void *row)
 {
-    return gemm_run_by(gemm_cl_conv, gemm_cl_chain, gemm_cl_layer, op, context, row);
+    return gemm_run_by(gemm_cl_conv, gemm_cl_chain, run_layer, op, context, row);
 }
 
 gemm_status gemm_cl_int8_run(const gemm_op *op, const gemm_context *context, const void *row)
 {
-    return gemm_run_by(gemm_cl_int8_conv, gemm_cl_int8_chain, gemm_cl_layer, op, context, row);
+    return gemm_run_by(int8_conv, int8_chain, run_layer, op, context, row);
 }
 
 /* ---- the table ---- */

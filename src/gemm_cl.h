@@ -66,17 +66,14 @@ gemm_row_conv gemm_cl_conv;
    other chain, and each chain whose weights the plans cannot keep. */
 gemm_row_chain gemm_cl_chain;
 
-/* A convolution and a chain of `cl_int8`: in 8 bits where gemm_int8_takes (int8/layer.h) says so,
-   and to the bit as `packed_int8`; else as under `cl`. Declines a pool behind a convolution in 8
-   bits, and a chain with such a one. */
-gemm_row_conv gemm_cl_int8_conv;
-gemm_row_chain gemm_cl_int8_chain;
 
-/* One layer without weights, whatever the row. */
-gemm_row_layer gemm_cl_layer;
+/* These two, and one layer without weights, whatever the row. */
+gemm_row_run gemm_cl_run;
 
-/* These, for `cl` and for `cl_int8`. */
-gemm_row_run gemm_cl_run, gemm_cl_int8_run;
+/* The same for `cl_int8`: in 8 bits where gemm_int8_takes (int8/layer.h) says so, and to the bit as
+   `packed_int8`; else as under `cl`. Declines a pool behind a convolution in 8 bits, and a chain
+   with such a one. */
+gemm_row_run gemm_cl_int8_run;
 
 /*
  * A multiply in two halves, so that the CPU can work between them.

@@ -21,6 +21,19 @@ gemm_status gemm_cl_finish(bool take, gemm_note *note)
     return GEMM_DECLINED;
 }
 
+gemm_status gemm_cl_conv(const conv_call *c, const gemm_context *context, const void *row)
+{
+    (void)c, (void)context, (void)row;
+    return GEMM_DECLINED;
+}
+
+gemm_status gemm_cl_chain(const conv_call *calls, int count, const layer_call *shortcut,
+                          const gemm_context *context, const void *row)
+{
+    (void)calls, (void)count, (void)shortcut, (void)context, (void)row;
+    return GEMM_DECLINED;
+}
+
 gemm_status gemm_cl_run(const gemm_op *op, const gemm_context *context, const void *row)
 {
     (void)op, (void)context, (void)row;
