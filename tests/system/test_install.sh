@@ -216,7 +216,7 @@ mv "$work/bench" "$prefix/bin/gemm-bench"
 expect_failure cache-no-device 'there is no OpenCL device here' env OCL_ICD_VENDORS=/nonexistent "$run" cache export "$work/none"
 if ls /etc/OpenCL/vendors/*pocl* >/dev/null 2>&1; then
     # What one cache has, another one uses: nothing is compiled there, so its files stay as they came.
-    bench_here() { GEMM_CACHE_DIR=$1 GEMM_CL_DEVICE=pthread plain "$prefix/bin/gemm-bench" --impl cl -s 8,8,8 --samples 3 --seconds 0; }
+    bench_here() { GEMM_CACHE_DIR=$1 plain "$prefix/bin/gemm-bench" --impl cl -s 8,8,8 --samples 3 --seconds 0; }
     bench_here "$work/compiled" >/dev/null 2>&1
     bench_here "$work/compiled" >/dev/null 2>&1
     check cache-export-on-device env GEMM_CACHE_DIR="$work/compiled" "$run" cache export "$moved"

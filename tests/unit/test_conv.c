@@ -930,8 +930,10 @@ static float pooled_end_at(const conv_call *c, int filter, int y, int x)
 /* Whether each output is Darknet's; else says which is not. */
 static bool ends_right(const conv_call *c, const gemm_ukernel *u, char *why, size_t size)
 {
-    /* The others are expected in double precision, which keeps what floats round to zero. */
-    const float least = c->activation > CONV_LOGISTIC ? FLT_MIN : float_mode_least(u->name);
+    /* The others are expected in double precision, which keeps what floats round to zero: x up to
+       128, times a factor that is a denormal. */
+    const float least =
+        c->activation > CONV_LOGISTIC ? 128 * FLT_MIN : float_mode_least(u->name);
     const int unit = c->pool ? 2 : 1, width = c->out_w / unit, area = c->out_h / unit * width;
     for (int i = 0; i < c->n * area; ++i) {
         const int filter = i / area, y = i % area / width, x = i % width;
