@@ -33,17 +33,10 @@ int hook_kept(const layer *, gemm_plan ***slot, conv_norm *norm);
 
 /* Whether the hook applies activations that rows do not. Else Darknet's own code has to run. */
 #define HOOK_ACTIVATES 0
+#define hook_activate(l) ((void)(l))
 
-static inline void hook_activate(const layer *l)
-{
-    (void)l;
-}
-
-static inline int hook_on_gpu(hook_net net)
-{
-    (void)net;
-    return 0;
-}
+/* Whether CUDA computes the network. */
+#define HOOK_ON_GPU(net) 0
 
 #ifdef HOOK_ALEXEYAB
 
@@ -66,16 +59,11 @@ typedef network hook_net;
 /* Darknet's own function for the activation of the layer. */
 void hook_activate(const layer *);
 
-/* Whether the network is computed by CUDA. */
-static inline int hook_on_gpu(hook_net net)
-{
 #ifdef GPU
-    return net.gpu_index >= 0;
+#define HOOK_ON_GPU(net) ((net).gpu_index >= 0)
 #else
-    (void)net;
-    return 0;
+#define HOOK_ON_GPU(net) 0
 #endif
-}
 
 static inline int hook_has_door(const layer *l)
 {

@@ -6,7 +6,7 @@
 
 static int at_inference(hook_net net)
 {
-    return !net.train && !net.delta && !hook_on_gpu(net);
+    return !net.train && !net.delta && !HOOK_ON_GPU(net);
 }
 
 /* Else the whole layer is left to Darknet's own code. */
@@ -36,9 +36,15 @@ static int is_known(const layer *l)
            hook_has_door(l);
 }
 
+/* Whether the row gets this layer with weights, if its kind and sizes are right. */
+static int is_offered(const layer *l, hook_net net)
+{
+    return at_inference(net) && takes_activation(l) && gemm_conv_offered();
+}
+
 static int is_hooked(const layer *l, hook_net net)
 {
-    return is_known(l) && at_inference(net) && takes_activation(l) && gemm_conv_offered();
+    return is_known(l) && is_offered(l, net);
 }
 
 int convolution_hooked(layer l, hook_net net)
@@ -325,11 +331,8 @@ static int layer_by_row(layer l, hook_net net)
     }
 }
 
-/* A connected layer with one image. */
-static int connected(const layer *l, hook_net net)
+static int run_alone(const layer *l, hook_net net)
 {
-    if (l->batch != 1 || !at_inference(net) || !takes_activation(l) || !gemm_conv_offered())
-        return 0;
     if (!convolve(*l, net, 0, l->output)) return 0;
     other_activation(l);
     return 1;
@@ -337,9 +340,7 @@ static int connected(const layer *l, hook_net net)
 
 int hook_convolve(const layer *l, hook_net net)
 {
-    if (!is_hooked(l, net) || !convolve(*l, net, 0, l->output)) return 0;
-    other_activation(l);
-    return 1;
+    return is_hooked(l, net) && run_alone(l, net);
 }
 
 /* Returns what hook_take does. */
@@ -354,7 +355,7 @@ static int take(hook_net net)
         if (done) return i + done - 1;
         return hook_convolve(l, net) ? i : -1;
     case CONNECTED:
-        return connected(l, net) ? i : -1;
+        return l->batch == 1 && is_offered(l, net) && run_alone(l, net) ? i : -1;
     case DROPOUT:
         return at_inference(net) ? i : -1;
     default:

@@ -97,7 +97,7 @@ static int can_hold(const network *net, const layer *route)
 void place_outputs(network *net)
 {
     int i, k;
-    if (hook_on_gpu(*net) || !gemm_conv_offered()) return;
+    if (HOOK_ON_GPU(*net) || !gemm_conv_offered()) return;
     for (i = 0; i < net->n; ++i)
         if (net->layers[i].type == DROPOUT) return;
     for (i = net->n - 1; i >= 0; --i) {
@@ -199,7 +199,7 @@ void weights_changed(network *net)
 
 void hook_resizes(network *net)
 {
-    if (hook_on_gpu(*net)) return;
+    if (HOOK_ON_GPU(*net)) return;
     weights_changed(net);
     separate_outputs(net);
     gemm_host_free(net->workspace);
