@@ -31,6 +31,13 @@ int hook_has_door(const layer *);
    as gemm_conv means it, valid until the slot is dropped. Returns 0 without memory. */
 int hook_kept(const layer *, gemm_plan ***slot, conv_norm *norm);
 
+/* Whether the hook applies activations that rows do not. Else Darknet's own code has to run. */
+#define HOOK_ACTIVATES 0
+#define hook_activate(l) ((void)(l))
+
+/* Whether CUDA computes the network. */
+#define HOOK_ON_GPU(net) 0
+
 #ifdef HOOK_ALEXEYAB
 
 /*
@@ -46,6 +53,17 @@ int hook_add(const layer *, const float *input, const layer *layers);
 #else
 
 typedef network hook_net;
+
+#define HOOK_ACTIVATES 1
+
+/* Darknet's own function for the activation of the layer. */
+void hook_activate(const layer *);
+
+#ifdef GPU
+#define HOOK_ON_GPU(net) ((net).gpu_index >= 0)
+#else
+#define HOOK_ON_GPU(net) 0
+#endif
 
 static inline int hook_has_door(const layer *l)
 {
@@ -156,10 +174,15 @@ static inline int hook_is_odd(const layer *l)
     return l->size == 1 && (l->stride != 1 || l->pad) && !HOOK_STRIDES(l);
 }
 
+/* In a build for CUDA Darknet's own yolo layer has no logistic on the CPU. */
 static inline int hook_knows(const layer *l)
 {
+#ifdef GPU
+    return l->type != YOLO;
+#else
     (void)l;
     return 1;
+#endif
 }
 
 /* The layer whose output this one reads beside that of the layer before it, or -1. */

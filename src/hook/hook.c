@@ -4,126 +4,31 @@
 
 #include "hook/activation_names.h"
 
-#ifndef HOOK_PRELOAD
-#include "utils.h"
-#endif
-
-#include <stdlib.h>
-
 static int at_inference(hook_net net)
 {
-#if defined(GPU) && !defined(HOOK_PRELOAD)
-    if (net.gpu_index >= 0) return 0;
-#endif
-    return !net.train && !net.delta;
+    return !net.train && !net.delta && !HOOK_ON_GPU(net);
 }
 
-#ifdef HOOK_PRELOAD
-
-/* What the row does not apply is left to Darknet's own code, with the whole layer. */
+/* Else the whole layer is left to Darknet's own code. */
 static int takes_activation(const layer *l)
 {
-    return hook_is_applied(l);
-}
-
-static void other_activation(layer l)
-{
-    (void)l;
-}
-
-static void take_output(layer l)
-{
-    (void)l;
-}
-
-#else
-
-static int takes_activation(const layer *l)
-{
-    (void)l;
-    return 1;
-}
-
-void hook_start(void)
-{
-    gemm_conv_offered();
-    gemm_host_free(gemm_host_alloc(1, 1));
-}
-
-/* A recurrent layer has a batch of images for each time step. */
-static size_t batch_bytes(layer l, int floats)
-{
-    size_t steps = l.steps > 1 ? l.steps : 1;
-    return steps * l.batch * floats * sizeof(float);
-}
-
-static size_t output_bytes(layer l)
-{
-    return batch_bytes(l, l.outputs);
-}
-
-void output_to_cpu(layer l)
-{
-    gemm_host_read(l.output, output_bytes(l));
-}
-
-void outputs_to_cpu(network *net)
-{
-    int i, last = 1;
-    for (i = net->n - 1; i >= 0; --i) {
-        layer l = net->layers[i];
-        if (last || l.type == YOLO) output_to_cpu(l);
-        if (l.type != COST) last = 0;
-    }
-    gemm_host_write(net->input, (size_t)net->inputs * net->batch * sizeof(float));
-}
-
-/* Darknet's own code is about to run: the CPU needs what it reads, and writes the output. */
-static void layer_to_cpu(layer l, network net)
-{
-    int i;
-    if (l.type == DROPOUT && !net.train) return; /* does nothing */
-    if (l.type == ROUTE)
-        for (i = 0; i < l.n; ++i) output_to_cpu(net.layers[l.input_layers[i]]);
-    else
-        gemm_host_read(net.input, batch_bytes(l, l.inputs));
-    if (hook_from(&l) >= 0) output_to_cpu(net.layers[hook_from(&l)]);
-    gemm_host_write(l.output, output_bytes(l));
-}
-
-void forward_layer(layer l, network net)
-{
-    switch (l.type) {
-    case CONVOLUTIONAL:
-    case CONNECTED:
-    case MAXPOOL:
-    case AVGPOOL:
-    case UPSAMPLE:
-    case ROUTE:
-    case SHORTCUT:
-    case YOLO:
-        break; /* these ask the row first */
-    default:
-        layer_to_cpu(l, net);
-    }
-    l.forward(l, net);
+    return HOOK_ACTIVATES || hook_is_applied(l);
 }
 
 /* What the row has written is about to be changed by the CPU. */
-static void take_output(layer l)
+static void take_output(const layer *l)
 {
-    output_to_cpu(l);
-    gemm_host_write(l.output, output_bytes(l));
+    const size_t bytes = (size_t)l->outputs * l->batch * sizeof(float);
+    gemm_host_read(l->output, bytes);
+    gemm_host_write(l->output, bytes);
 }
 
-static void other_activation(layer l)
+static void other_activation(const layer *l)
 {
-    if (hook_is_applied(&l)) return;
+    if (hook_is_applied(l)) return;
     take_output(l);
-    activate_array(l.output, l.outputs * l.batch, l.activation);
+    hook_activate(l);
 }
-
-#endif
 
 static int is_known(const layer *l)
 {
@@ -131,9 +36,15 @@ static int is_known(const layer *l)
            hook_has_door(l);
 }
 
+/* Whether the row gets this layer with weights, if its kind and sizes are right. */
+static int is_offered(const layer *l, hook_net net)
+{
+    return at_inference(net) && takes_activation(l) && gemm_conv_offered();
+}
+
 static int is_hooked(const layer *l, hook_net net)
 {
-    return is_known(l) && at_inference(net) && takes_activation(l) && gemm_conv_offered();
+    return is_known(l) && is_offered(l, net);
 }
 
 int convolution_hooked(layer l, hook_net net)
@@ -403,7 +314,7 @@ static int layer_by_row(layer l, hook_net net)
     case SHORTCUT:
         call = shortcut_call(l, net, net.input, input);
         if (!takes_activation(&l) || !gemm_layer(&call)) return 0;
-        other_activation(l);
+        other_activation(&l);
         return 1;
     case YOLO:
         call.kind = HOOK_COPIES(&l) ? LAYER_ROUTE : LAYER_YOLO;
@@ -412,7 +323,7 @@ static int layer_by_row(layer l, hook_net net)
         call.out_w = l.w;
         if (!gemm_layer(&call)) return 0;
         if (HOOK_SCALE(&l) == 1) return 1;
-        take_output(l);
+        take_output(&l);
         hook_end_yolo(&l);
         return 1;
     default:
@@ -420,14 +331,17 @@ static int layer_by_row(layer l, hook_net net)
     }
 }
 
-/* A connected layer that is a layer of the network, with one image. */
-static int connected(layer l, hook_net net)
+static int run_alone(const layer *l, hook_net net)
 {
-    return l.batch == 1 && at_inference(net) && takes_activation(&l) &&
-           gemm_conv_offered() && convolve(l, net, 0, l.output);
+    if (!convolve(*l, net, 0, l->output)) return 0;
+    other_activation(l);
+    return 1;
 }
 
-#ifdef HOOK_PRELOAD
+int hook_convolve(const layer *l, hook_net net)
+{
+    return is_hooked(l, net) && run_alone(l, net);
+}
 
 /* Returns what hook_take does. */
 static int take(hook_net net)
@@ -439,13 +353,9 @@ static int take(hook_net net)
     case CONVOLUTIONAL:
         done = run_fused(net);
         if (done) return i + done - 1;
-        if (!is_hooked(l, net) || !convolve(*l, net, 0, l->output)) return -1;
-        other_activation(*l);
-        return i;
+        return hook_convolve(l, net) ? i : -1;
     case CONNECTED:
-        if (!connected(*l, net)) return -1;
-        other_activation(*l);
-        return i;
+        return l->batch == 1 && is_offered(l, net) && run_alone(l, net) ? i : -1;
     case DROPOUT:
         return at_inference(net) ? i : -1;
     default:
@@ -457,158 +367,3 @@ int hook_take(hook_net net, float *output)
 {
     return net.layers[net.index].output == output ? take(net) : -1;
 }
-
-#else
-
-/* Whether the output is that of the present layer, not of one inside of a recurrent layer. */
-static int is_outer(layer l, hook_net net)
-{
-    return net.layers && net.layers[net.index].output == l.output;
-}
-
-/* Whether the output may lie elsewhere. Of these kinds nothing else has its address. */
-static int can_move(const layer *l)
-{
-    switch (l->type) {
-    case CONVOLUTIONAL:
-    case MAXPOOL:
-    case UPSAMPLE:
-    case ROUTE:
-    case SHORTCUT:
-        return !l->placed && gemm_host_is_plain(l->output);
-    default:
-        return 0;
-    }
-}
-
-/* Whether all inputs of the route may lie in its output. */
-static int can_hold(const network *net, const layer *route)
-{
-    int i, k;
-    if (route->type != ROUTE || route->batch != 1 || HOOK_GROUPS(route) > 1) return 0;
-    if (!gemm_host_is_plain(route->output)) return 0;
-    for (i = 0; i < route->n; ++i) {
-        const layer *l = &net->layers[route->input_layers[i]];
-        if (!can_move(l) || l->batch != 1 || l->outputs != route->input_sizes[i]) return 0;
-        for (k = 0; k < i; ++k)
-            if (route->input_layers[k] == route->input_layers[i]) return 0;
-    }
-    return 1;
-}
-
-/* From the last route on, so that an input that is a route has its place before its own inputs
-   get theirs. A dropout writes to the output before it, which may then be that of others too. */
-void place_outputs(network *net)
-{
-    int i, k;
-#ifdef GPU
-    if (net->gpu_index >= 0) return;
-#endif
-    if (!gemm_conv_offered()) return;
-    for (i = 0; i < net->n; ++i)
-        if (net->layers[i].type == DROPOUT) return;
-    for (i = net->n - 1; i >= 0; --i) {
-        const layer *route = &net->layers[i];
-        float *at = route->output;
-        if (!can_hold(net, route)) continue;
-        for (k = 0; k < route->n; ++k) {
-            layer *l = &net->layers[route->input_layers[k]];
-            gemm_host_free(l->output);
-            l->output = at;
-            l->placed = 1;
-            at += l->outputs;
-        }
-    }
-}
-
-void separate_outputs(network *net)
-{
-    int i;
-    for (i = 0; i < net->n; ++i) {
-        layer *l = &net->layers[i];
-        if (!l->placed) continue;
-        l->output = gemm_host_alloc((size_t)l->outputs * l->batch, sizeof(float));
-        if (!l->output) malloc_error();
-        l->placed = 0;
-    }
-}
-
-int hook_convolution(layer l, network net)
-{
-    if (!convolution_hooked(l, net) || !convolve(l, net, 0, l.output)) {
-        layer_to_cpu(l, net);
-        return 0;
-    }
-    other_activation(l);
-    if (!is_outer(l, net)) output_to_cpu(l);
-    return 1;
-}
-
-int hook_connected(layer l, network net)
-{
-    if (!is_outer(l, net) || net.layers[net.index].type != CONNECTED) return 0;
-    if (!connected(l, net)) {
-        layer_to_cpu(l, net);
-        return 0;
-    }
-    other_activation(l);
-    return 1;
-}
-
-int hook_layer(layer l, network net)
-{
-    if (layer_by_row(l, net)) return 1;
-    layer_to_cpu(l, net);
-    return 0;
-}
-
-int hook_forward(network net)
-{
-    const int fused = run_fused(net);
-    if (fused) return net.index + fused - 1;
-    forward_layer(net.layers[net.index], net);
-    return net.index;
-}
-
-void hook_workspace(network *whole, network *net)
-{
-    const layer *l = &whole->layers[net->index];
-    if (l->workspace_size > whole->workspace_size && !convolution_hooked(*l, *whole)) {
-        int i;
-        for (i = 0; i < whole->n; ++i) {
-            const size_t size = whole->layers[i].workspace_size;
-            if (size > whole->workspace_size) whole->workspace_size = size;
-        }
-        gemm_host_free(whole->workspace);
-        whole->workspace = gemm_host_alloc(1, whole->workspace_size);
-    }
-    net->workspace = whole->workspace;
-    net->workspace_size = whole->workspace_size;
-}
-
-float *own_workspace(layer l, network *net)
-{
-    if (net->workspace && net->workspace_size >= l.workspace_size) return 0;
-    net->workspace = calloc(1, l.workspace_size);
-    if (!net->workspace) malloc_error();
-    return net->workspace;
-}
-
-void drop_plan(layer l)
-{
-    if (l.plan) gemm_plan_drop(l.plan);
-    hook_stale(&l);
-    if (l.type == CRNN) {
-        drop_plan(*l.input_layer);
-        drop_plan(*l.self_layer);
-        drop_plan(*l.output_layer);
-    }
-}
-
-void weights_changed(network *net)
-{
-    int i;
-    for (i = 0; i < net->n; ++i) drop_plan(net->layers[i]);
-}
-
-#endif

@@ -19,6 +19,9 @@
 #include <string.h>
 
 #include "darknet.h"
+#ifndef ALEXEYAB
+#include "hook/pjreddie.h"
+#endif
 
 enum { NAME = 16 };
 
@@ -153,7 +156,7 @@ static void draw_layer(layer *l)
 
 /* The sums of the layer get the variance of its batch norm, so that numbers do not grow from layer
    to layer. */
-static void fit(layer *l, network *net)
+static void fit(layer *l, network *whole, network *net)
 {
     const ACTIVATION activation = l->activation;
     const float variance = l->batch_normalize ? .002f : .5f;
@@ -164,7 +167,7 @@ static void fit(layer *l, network *net)
         if (l->batch_normalize) l->scales[f] = l->rolling_variance[f] = 1, l->rolling_mean[f] = 0;
     }
     weights_changed(net);
-    l->forward(*l, *net);
+    hook_forward(whole, net);
     output_to_cpu(*l);
     for (int i = 0; i < l->outputs; ++i) squares += l->output[i] * l->output[i];
     scale_weights(l, (float)sqrt(variance / (squares / l->outputs + 1e-12)));
@@ -186,15 +189,16 @@ static void draw_network(network *whole, float *input)
 {
     network net = *whole;
     net.input = input;
-    for (int i = 0; i < net.n; ++i) {
+    for (int i = 0; i < whole->n; ++i) {
         layer *l = &net.layers[net.index = i];
+        net.n = i + 1;          /* no layer behind it goes in the same call */
         if (l->type == CONVOLUTIONAL || l->type == CONNECTED) {
             draw_layer(l);
-            fit(l, &net);
+            fit(l, whole, &net);
         } else {
             draw_inside(l);
         }
-        l->forward(*l, net);
+        hook_forward(whole, &net);
         output_to_cpu(*l);
         net.input = l->output;
     }

@@ -91,6 +91,22 @@ check patch-alone setup/patch.sh "$work/alone" pjreddie
 grep -rlE 'hook_[a-z]*\(.*\)$' "$work/patched/src" >"$work/bodies"
 [ ! -s "$work/bodies" ] && [ ! -e "$work/patched/src/hook.c" ] && pass patch-calls-alone ||
     fail patch-calls-alone "the hook has code outside of src/hook: $(cat "$work/bodies")"
+cp -R "$work/copy" "$work/exact"
+sed 's|^|pjreddie/|' patches/pjreddie/series >"$work/all"
+sed 's|^|pjreddie/extra/|' patches/pjreddie/extra/series >>"$work/all"
+while read -r name; do
+    patch -p1 -d "$work/exact" --no-backup-if-mismatch <"patches/$name" | sed -n "/offset\\|fuzz/s|^|$name: |p"
+done <"$work/all" >"$work/moved"
+[ ! -s "$work/moved" ] && pass patch-exact || fail patch-exact "$(cat "$work/moved")"
+# What a patched Darknet calls of src/hook/pjreddie.h.
+sed -n 's/^[a-z].*[ *]\([a-z_]*\)(.*);$/\1/p' src/hook/pjreddie.h >"$work/offered"
+while read -r name; do
+    ! sed -n 's/^+//p' patches/pjreddie/0*.patch | grep -q "^ .*\<$name(" || echo "$name"
+done <"$work/offered" >"$work/called"
+grep -ho '^+ .*\<hook_[a-z]*(' patches/pjreddie/0*.patch | sed 's/.*\(hook_[a-z]*\)($/\1/' | sort -u |
+    grep -vxFf "$work/called" >"$work/unknown"
+[ "$(wc -l <"$work/called")" = 9 ] && [ ! -s "$work/unknown" ] && pass patch-nine-functions ||
+    fail patch-nine-functions "called: $(tr '\n' ' ' <"$work/called"); not in pjreddie.h: $(tr '\n' ' ' <"$work/unknown")"
 before=$(fingerprint "$work/patched")
 expect_failure patch-twice 'is patched already' setup/patch.sh "$work/patched"
 expect_failure source-patched 'is patched already' \

@@ -19,6 +19,7 @@
 #include "check/conv_check.h"
 #include "driver/driver.h"
 #include "gemm_cl.h"
+#include "hook/pjreddie.h"
 #include "packed/packed.h"
 #include "support/activated.h"
 #include "support/conv_shape.h"
@@ -49,10 +50,8 @@
 layer make_convolutional_layer(int batch, int h, int w, int c, int n, int groups, int size,
                                int stride, int padding, ACTIVATION activation, int batch_normalize,
                                int binary, int xnor, int adam);
-void forward_convolutional_layer(layer l, network net);
 layer make_connected_layer(int batch, int inputs, int outputs, ACTIVATION activation,
                            int batch_normalize, int adam);
-void forward_connected_layer(layer l, network net);
 
 enum { MOST_THREADS = 8 };
 
@@ -295,19 +294,28 @@ static layer darknet_layer(const problem *p)
     return l;
 }
 
+/* A pass of a network of this layer alone. */
+static void pass(layer *l, network *net)
+{
+    net->n = 1;
+    net->layers = l;
+    hook_forward(net, net);
+}
+
 /* How far Darknet's own output is from the reference. */
 static gemm_error darknet_error(const problem *p, const conv_call *folded)
 {
     gemm_set_variant(gemm_find("stock"));
     layer l = darknet_layer(p);
     network net = {.input = (float *)p->call.input};
-    forward_convolutional_layer(l, net);
+    pass(&l, &net);
     conv_call theirs = *folded;
     theirs.pool = false;
     if (!darknet_has(theirs.activation)) theirs.activation = CONV_LINEAR;
     gemm_error worst = {.ratio = INFINITY};
     theirs.output = l.output;
     gemm_conv_compare(&theirs, NULL, &worst);
+    gemm_host_free(net.workspace);
     free_layer(l);
     return worst;
 }
@@ -556,30 +564,29 @@ static void judge_hook_case(const hook_case *h)
     gemm_variant row = *gemm_find("packed");
     if (h->declines) row.run = decline;
     /* a workspace that another layer got, too small for this one */
-    guarded small = guarded_make(1, 1, 1, AT_END, 0);
     network net = {.input = input,
                    .delta = h->delta ? input : NULL,
-                   .workspace = small.data,
+                   .workspace = malloc(sizeof(float)),
                    .workspace_size = sizeof(float)};
     const int n = l.outputs * BATCH;
     const size_t bytes = (size_t)n * sizeof(float);
     float *expected = malloc(2 * bytes);
     gemm_set_variant(gemm_find("stock"));
-    forward_convolutional_layer(l, net);
+    pass(&l, &net);
     memcpy(expected, l.output, bytes);
     memcpy(expected + n, l.x, bytes); /* which backward reads */
     gemm_set_variant(&row);
-    forward_convolutional_layer(l, net);
+    pass(&l, &net);
     memset(l.output, 0xff, bytes);
     memset(l.x, 0xff, bytes);
     const size_t given = heap_given();
-    forward_convolutional_layer(l, net);
+    pass(&l, &net);
     const size_t kept = heap_given() - given;
     const double off = distance(l.output, expected, n),
                  x_off = h->delta ? distance(l.x, expected + n, n) : 0;
     free(expected);
     free_layer(l);
-    guarded_free(&small);
+    gemm_host_free(net.workspace);
     snprintf(name, sizeof name, "hook-%s", h->name);
     if (off <= 1e-5 && x_off <= 1e-5 && !kept)
         report_pass(name);
@@ -638,10 +645,10 @@ static void judge_connected_case(const connected_case *h)
     gemm_variant row = *gemm_find("packed");
     layer whole = l;
     whole.type = h->of;
-    network net = {.n = 1, .layers = &whole, .input = input, .delta = h->delta ? input : NULL};
+    network net = {.input = input, .delta = h->delta ? input : NULL};
     const int n = OUTPUTS * h->batch;
     gemm_set_variant(gemm_find("stock"));
-    forward_connected_layer(l, net);
+    pass(&whole, &net);
     memcpy(expected, l.output, (size_t)n * sizeof(float));
     memset(l.output, 0xff, (size_t)n * sizeof(float));
     row.run = run_connected;
@@ -649,7 +656,7 @@ static void judge_connected_case(const connected_case *h)
     connected_calls = 0;
     gemm_set_variant(&row);
     gemm_set_conv(h->mode);
-    forward_connected_layer(l, net);
+    pass(&whole, &net);
     gemm_set_conv(GEMM_HOOK);
     const double off = distance(l.output, expected, n);
     free_layer(l);

@@ -17,6 +17,7 @@
 #include "check/conv_check.h"
 #include "check/layer_check.h"
 #include "driver/driver.h"
+#include "hook/pjreddie.h"
 #include "packed/chain/chain.h"
 #include "packed/packed.h"
 #include "support/activated.h"
@@ -189,10 +190,11 @@ static float *forward_one(network *net, int i, gemm_conv_mode mode)
     layer *l = &net->layers[i];
     network state = *net;
     state.index = i;
+    state.n = i + 1;            /* no layer behind it goes in the same call */
     if (i) state.input = net->layers[i - 1].output;
     gemm_set_conv(mode);
     for (size_t k = 0; k < outputs(l); ++k) l->output[k] = NAN;
-    l->forward(*l, state);
+    hook_forward(net, &state);
     return copy_output(l);
 }
 
@@ -264,16 +266,17 @@ static void test_training(network *net)
     memset(asked, 0, sizeof asked);
     pooled = 0;
     takes_pool = true;
+    net->delta = allocate((size_t)(net->inputs * net->batch));
+    forward_network(net);
+    free(net->delta);
+    net->delta = NULL;
     network state = *net;
-    state.delta = allocate((size_t)(net->inputs * net->batch));
-    forward_network(&state);
-    free(state.delta);
-    state = *net;
     state.train = 1;
     for (int i = 0; i < net->n; ++i) {
         const layer *l = &net->layers[i];
+        state.index = i;
         state.input = i ? net->layers[i - 1].output : net->input;
-        if (l->type != YOLO) l->forward(*l, state);     /* in training it needs boxes */
+        if (l->type != YOLO) hook_forward(net, &state); /* in training it needs boxes */
     }
     int calls = pooled;
     for (int k = 0; k < KINDS; ++k) calls += asked[k];
@@ -402,10 +405,8 @@ static network *make_filled(const char *cfg)
 
 /* ---- Inputs that lie in the output of a route ---- */
 
-/* Of Darknet's own headers, which do not compile without warnings, and of the hook's. */
+/* Of Darknet's own headers, which do not compile without warnings. */
 int resize_network(network *net, int w, int h);
-void place_outputs(network *net);
-void separate_outputs(network *net);
 
 /* The outputs of all layers after a pass. What is not written is NaN. */
 static float *pass_all(network *net)

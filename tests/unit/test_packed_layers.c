@@ -356,15 +356,13 @@ static int first_difference(const layer_call *c, float least)
 
 /* ---- Darknet's own functions ---- */
 
-/* With a delta it runs the loops that came with Darknet. */
 static void darknet_maxpool(const layer_call *c, float *output)
 {
     const size_t count = (size_t)c->batch * output_size(c);
-    float delta;
     const layer l = {.batch = c->batch, .c = c->c, .h = c->h, .w = c->w, .out_h = c->out_h,
                      .out_w = c->out_w, .size = c->size, .stride = c->stride, .pad = c->pad,
                      .output = output, .indexes = malloc(count * sizeof(int))};
-    const network net = {.input = (float *)c->input[0].data, .delta = &delta};
+    const network net = {.input = (float *)c->input[0].data};
     forward_maxpool_layer(l, net);
     free(l.indexes);
 }

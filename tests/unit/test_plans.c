@@ -31,7 +31,6 @@ static const double TOLERANCE = 1e-4;
 /* Of Darknet's own headers, which do not compile without warnings. */
 int resize_network(network *net, int w, int h);
 void load_weights_upto(network *net, char *filename, int start, int cutoff);
-void load_convolutional_weights_binary(layer l, FILE *fp);
 void update_network(network *net);
 void denormalize_convolutional_layer(layer l);
 void denormalize_connected_layer(layer l);
@@ -372,21 +371,6 @@ static void door_load_flipped(network *net)
     load_weights(net, other_weights);
 }
 
-static void door_load_binary(network *net)
-{
-    FILE *file = tmpfile();
-    const layer *l = &net->layers[0];
-    if (!file) exit(2);
-    for (int i = 0; i < 4 * l->n; ++i) fwrite(&(float){.5f}, sizeof(float), 1, file);
-    for (int i = 0; i < l->n; ++i) {
-        fwrite(&(float){.25f * (float)(1 + i)}, sizeof(float), 1, file);
-        for (int k = 0; k < l->c * l->size * l->size / 8; ++k) fputc(37 * k + i, file);
-    }
-    rewind(file);
-    load_convolutional_weights_binary(*l, file);
-    fclose(file);
-}
-
 static void change_updates(layer *l, void *data)
 {
     (void)data;
@@ -470,7 +454,6 @@ static const door DOORS[] = {
     {"load", door_load},
     {"load-upto", door_load_upto},
     {"load-flipped", door_load_flipped},
-    {"load-binary", door_load_binary},
     {"update", door_update},
     {"forward-in-training", door_forward_in_training},
     {"train", door_train},
