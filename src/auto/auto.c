@@ -358,7 +358,7 @@ void gemm_auto_record(const gemm_variant *row)
 /* A row, and why it runs. */
 typedef struct choice {
     const gemm_variant *row;    /* NULL: the op is declined */
-    const char *why;
+    const char *why, *times;    /* times: those of the table, or "" */
 } choice;
 
 /* The row of an entry. A child whose parent has the device takes packed for it. */
@@ -397,20 +397,22 @@ static choice choose_for_parts(const gemm_op *op, const gemm_context *x)
         const gemm_variant *next = row_of_part(parts, i, x);
         if (next != row && !(row->calibrated && next == own.packed)) row = NULL;
     }
-    return (choice){row, by_table};
+    return (choice){row, by_table, ""};
 }
 
 static choice choose(const gemm_op *op, const gemm_context *x)
 {
-    if (!has_table()) return (choice){own.packed, by_default};
+    if (!has_table()) return (choice){own.packed, by_default, ""};
     if (op->kind == GEMM_CHAIN) return choose_for_parts(op, x);
     const gemm_shape shape = gemm_op_shape(op, x);
     const gemm_tuned *e = own.recorded ? record(op, &shape)
                                        : gemm_tuning_find(own.table, &shape);
     const bool known = e;
     if (!e && own.measures && !own.recorded) e = measure_once(op, &shape, x);
-    if (e) return (choice){row_in(e), e->left ? by_default : known ? by_table : just_measured};
-    return (choice){own.packed, by_default};
+    if (e)
+        return (choice){row_in(e), e->left ? by_default : known ? by_table : just_measured,
+                        e->times};
+    return (choice){own.packed, by_default, ""};
 }
 
 /* What another row kept for a layer is no use for this one. */
@@ -425,11 +427,13 @@ static void own_kept(const gemm_op *op, const gemm_context *x, const gemm_varian
 }
 
 /* What GEMM_TRACE says about the row that `auto` took. */
-static void note_choice(gemm_note *note, const choice *c)
+static void note_choice(const gemm_context *x, const choice *c)
 {
+    gemm_note *const note = x->note;
     if (!*note->ran) strncat(note->ran, c->row->name, sizeof note->ran - 1);
     note->chosen = c->row->name;
     note->why = c->why;
+    if (x->timed && *c->times) gemm_weigh_before(note, c->times);
 }
 
 static gemm_status run_on(const choice *c, const gemm_op *op, const gemm_context *x)
@@ -438,7 +442,7 @@ static gemm_status run_on(const choice *c, const gemm_op *op, const gemm_context
     const char *lost = gemm_leaves_outputs(c->row) ? NULL : gemm_op_to_cpu(op);
     if (lost) return gemm_fail(x->note, lost);
     const gemm_status status = gemm_op_call(op, c->row, x);
-    note_choice(x->note, c);
+    note_choice(x, c);
     return status;
 }
 
@@ -453,7 +457,7 @@ gemm_status gemm_auto_multiply(const gemm_call *c, const gemm_context *x, const 
 gemm_status gemm_auto_run(const gemm_op *op, const gemm_context *x, const void *params)
 {
     (void)params;
-    const choice chosen = choose(op, x), instead = {own.packed, after_decline};
+    const choice chosen = choose(op, x), instead = {own.packed, after_decline, ""};
     if (!chosen.row || !gemm_op_offered(op, chosen.row)) return GEMM_DECLINED;
     const gemm_status status = run_on(&chosen, op, x);
     if (status != GEMM_DECLINED || chosen.row == own.packed || op->kind == GEMM_CHAIN ||

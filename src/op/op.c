@@ -306,3 +306,13 @@ void gemm_op_name_layer(const gemm_op *op, char text[GEMM_OP_TEXT])
     case GEMM_LAYER: name_layer(op->layer, text); break;
     }
 }
+
+/* The trace parts its columns by commas. */
+void gemm_weigh_before(gemm_note *note, const char *text)
+{
+    char all[sizeof note->weighed] = "";
+    gemm_append(all, sizeof all, "%s%s", text, *text && *note->weighed ? "; " : "");
+    gemm_append(all, sizeof all, "%s", note->weighed);
+    for (char *c = all; (c = strchr(c, ','));) *c = ';';
+    strcpy(note->weighed, all);
+}

@@ -5,6 +5,7 @@
  *
  *   test_cl_choice
  */
+#include "cl/configure.h"
 #include "cl/op/ways.h"
 #include "common/random.h"
 #include "gemm_cl.h"
@@ -161,6 +162,43 @@ static void test_direct_choice(void)
         report_right(name, choice == direct_cases[i].choice && parts == direct_cases[i].parts,
                      "choice %d, parts %d", choice, parts);
     }
+}
+
+/* ---- GEMM_WAY ---- */
+
+/* Each way, for which layer and where it is first, with its kernel. A layer that lacks it goes as
+   usual. */
+static void test_ways(void)
+{
+    static const conv_call dots = {.batch = 1, .groups = 1, .c = 256, .n = 64, .h = 1, .w = 1,
+                                   .size = 1, .stride = 1, .out_h = 1, .out_w = 1};
+    static const struct {
+        const char *way;
+        const conv_call *takes, *lacks;
+        const char *on_cpu, *on_bus;    /* kernels */
+    } cases[] = {{"gemv", &dots, &layer, "cl_gemv", "cl_gemv"},
+                 {"direct", &layer, &large, "cl_direct", "cl_direct"},
+                 {"direct_image", &layer, &large, "cl_direct", "cl_direct"},
+                 {"direct_winograd", &layer, &half, "cl_direct", "cl_direct"},
+                 {"winograd2", &layer, &half, "cl_winograd", "cl_tile"},
+                 {"winograd4", &layer, &half, "cl_winograd", "cl_tile"},
+                 {"tile", &layer, NULL, "cl_conv_wide", "cl_tile"}};
+    enum { WAYS = sizeof cases / sizeof *cases };
+    for (int i = 0; i < WAYS; ++i) {
+        bool right = gemm_cl_way(i) && !strcmp(gemm_cl_way(i), cases[i].way);
+        for (int bus = 0; bus < 2; ++bus) {
+            gemm_cl_traits d = bus ? desktop : cpu;
+            d.image_width = d.image_height = 16384;
+            gemm_cl_row row = gemm_cl_best;
+            row.way = cases[i].way;
+            const gemm_cl_offer *o = first_offer(&d, cases[i].takes, &row, row.way);
+            right = right && o && !strcmp(o->row->family->kernel,
+                                          bus ? cases[i].on_bus : cases[i].on_cpu);
+            right = right && (!cases[i].lacks || !first_offer(&d, cases[i].lacks, &row, row.way));
+        }
+        report_right(cases[i].way, right, "another way is first");
+    }
+    report_right("ways", !gemm_cl_way(WAYS), "there are more");
 }
 
 /* ---- the list ---- */
@@ -529,6 +567,7 @@ int main(void)
 {
     test_winograd_choice();
     test_direct_choice();
+    test_ways();
     test_lacks();
     test_room();
     test_image_rules();

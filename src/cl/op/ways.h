@@ -17,6 +17,7 @@ typedef struct gemm_cl_op {
     gemm_cl_traits traits;      /* of the device. Groups are as small as those of a kernel that was
                                    built and not taken */
     const gemm_cl_row *asked;   /* the row of the call */
+    const char *way;            /* that GEMM_WAY or this row names, or NULL */
     const gemm_cl_form *form;   /* that was measured for the op; NULL: none */
     gemm_call g;                /* the multiply, or one product of the convolution */
     const conv_call *conv;      /* NULL: a multiply */

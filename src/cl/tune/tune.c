@@ -76,8 +76,7 @@ static gemm_shape shape_of(const gemm_cl_tuned_op *op, const gemm_context *conte
 /* Other rows are for studies, and always the same. */
 static bool is_tunable(const gemm_cl_row *row)
 {
-    const bool own = gemm_cl_chooses(row) && !row->family->direct && !row->winograd && !row->parts;
-    return own && mode_now();
+    return gemm_cl_chooses(row) && !row->way && !row->parts && mode_now();
 }
 
 static const gemm_tuned *entry_of(const gemm_cl_tuned_op *op, const gemm_context *context)
