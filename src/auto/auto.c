@@ -139,36 +139,27 @@ static bool rows_are_usable(const gemm_tuning *t, char *reason, size_t bytes)
     return true;
 }
 
-/* A table with what the file has, compared with the device. NULL: the file cannot be used, or there
-   is no memory. */
-static gemm_tuning *load_for_device(char *reason, size_t bytes)
+/* Whether the file that was loaded is of this device, and its rows can run. Opens the device. */
+static bool suits_device(const gemm_tuning *t, char *reason, size_t bytes)
 {
     char *device = gemm_cl_identify();
-    gemm_tuning *t = gemm_tuning_make(chooser());
-    const bool read = t && gemm_tuning_load(t, device ? device : "none", reason, bytes) &&
-                      rows_are_usable(t, reason, bytes);
+    const bool suits = gemm_tuning_is_of(t, device, reason, bytes) &&
+                       rows_are_usable(t, reason, bytes);
     free(device);
-    if (read) return t;
-    gemm_tuning_free(t);
-    return NULL;
+    return suits;
 }
 
 /* The device is opened only where the table names a row that needs it, or where one is tuned. */
 static gemm_tuning *load_table(void)
 {
     char reason[1024] = "";
-    gemm_tuning *t = NULL;
-    if (own.mode == GEMM_AUTO_TUNE) {
-        t = load_for_device(reason, sizeof reason);
-    } else if ((t = gemm_tuning_make(chooser()))) {
-        const bool read = gemm_tuning_load(t, NULL, reason, sizeof reason), again = uses_device(t);
-        if (!read || again) {
-            gemm_tuning_free(t);
-            t = again ? load_for_device(reason, sizeof reason) : NULL;
-        }
-    }
-    if (!t && *reason) gemm_tuning_say_unused(reason);
-    return t;
+    gemm_tuning *t = gemm_tuning_make(chooser());
+    const bool read = t && gemm_tuning_load(t, reason, sizeof reason);
+    const bool compares = read && (own.mode == GEMM_AUTO_TUNE || uses_device(t));
+    if (read && (!compares || suits_device(t, reason, sizeof reason))) return t;
+    if (*reason) gemm_tuning_say_unused(reason);
+    gemm_tuning_free(t);
+    return NULL;
 }
 
 static table_state read_table(void)
@@ -199,7 +190,7 @@ static void save_table(void)
 {
     if (gemm_cl_is_of_parent()) return;
     char *device = gemm_cl_identify();
-    gemm_tuning_keep(own.table, device ? device : "none");
+    gemm_tuning_keep(own.table, device);
     free(device);
 }
 
