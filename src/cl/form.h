@@ -16,12 +16,6 @@ typedef struct gemm_cl_form {
     int group;                  /* the most items along x, of a row with any_group; 0: its own */
 } gemm_cl_form;
 
-/* One op: a multiply, or a convolution. The other one is NULL. */
-typedef struct gemm_cl_tuned_op {
-    const gemm_call *multiply;
-    const conv_call *conv;
-} gemm_cl_tuned_op;
-
 enum { GEMM_CL_FORMS = 40, GEMM_CL_FORM_TEXT = 64, GEMM_CL_MOST_PARTS = 64 };
 
 /* Whether the row computes whole convolutions, or multiplies. */

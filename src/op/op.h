@@ -88,14 +88,14 @@ double gemm_op_flop(const gemm_op *);
 const char *gemm_layer_name(layer_kind);
 
 /* Such as "a convolution of 16 filters 3x3/1 pad 1 groups 1 over 416x416x3". */
-/* For a row that chose another one: puts `text` before what that row weighed. */
-void gemm_weigh_before(gemm_note *, const char *text);
-
 enum { GEMM_OP_TEXT = 192 };
 void gemm_op_describe(const gemm_op *, char text[GEMM_OP_TEXT]);
 
 /* The same for the column `layer` of GEMM_TRACE, such as "3x3/1 pad 1 groups 1 batch 1". Empty for
    a multiply. */
 void gemm_op_name_layer(const gemm_op *, char text[GEMM_OP_TEXT]);
+
+/* For a row that chose another one: puts `text` before what that row weighed. */
+void gemm_weigh_before(gemm_note *, const char *text);
 
 #endif

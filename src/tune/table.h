@@ -89,8 +89,8 @@ int gemm_tuning_list(const gemm_tuning *, gemm_tuned *list[GEMM_TUNING_SHAPES]);
    last as long as the program. */
 void gemm_tuning_configure(const char *folder, const char *isa);
 
-/* Adds what the file has for this chooser. False: nothing is added, and `reason` says why in a line,
-   or is "" where there is no file. */
+/* Adds what the file has for this chooser. False: nothing is added, and `reason` says why in a
+   line, or is "" where there is no file. */
 bool gemm_tuning_load(gemm_tuning *, char *reason, size_t bytes);
 
 /* Whether the file that was loaded is of this OpenCL device, as gemm_cl_identify says it. NULL:
@@ -101,8 +101,8 @@ bool gemm_tuning_is_of(const gemm_tuning *, const char *device, char *reason, si
 void gemm_tuning_say_unused(const char *reason);
 
 /* Adds what this process measured to the file, in one step. What other choosers have there stays. A
-   file that cannot be used, or is of another device, is replaced. Two processes lose nothing of each other. The first failure
-   is said. */
+   file that cannot be used, or is of another device, is replaced. Two processes lose nothing of
+   each other. The first failure is said. */
 void gemm_tuning_keep(gemm_tuning *, const char *device);
 
 /* False where the file could not be written. */

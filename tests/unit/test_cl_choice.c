@@ -9,6 +9,7 @@
 #include "cl/op/ways.h"
 #include "common/random.h"
 #include "gemm_cl.h"
+#include "op/op.h"
 #include "support/report.h"
 
 #include <math.h>
@@ -423,7 +424,7 @@ static void expect_candidate(const gemm_cl_traits *d, const conv_call *c, const 
 {
     gemm_cl_form forms[GEMM_CL_FORMS];
     const gemm_call g = {.M = 64, .N = 169, .K = 576, .ALPHA = 1};
-    const gemm_cl_tuned_op op = {.conv = c, .multiply = c ? NULL : &g};
+    const gemm_op op = c ? gemm_op_of_conv(c) : gemm_op_of_multiply(&g);
     const int count = gemm_cl_forms(d, &op, forms);
     char title[128];
     snprintf(title, sizeof title, "candidates-%s-%s-%s-%d", d->cpu ? "cpu" : "gpu",
@@ -482,7 +483,7 @@ static void test_candidates(void)
 static void test_near(void)
 {
     const conv_call c = LAYER(1, 64, 64, 3, 1, 1, 13);
-    const gemm_cl_tuned_op op = {.conv = &c};
+    const gemm_op op = gemm_op_of_conv(&c);
     const gemm_cl_form base = {&gemm_cl_choices[GEMM_CL_DIRECT_8], 2, 0};
     gemm_cl_form forms[GEMM_CL_FORMS];
     const int count = gemm_cl_forms_near(&op, &base, forms);

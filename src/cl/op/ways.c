@@ -27,7 +27,7 @@ typedef struct way {
     const char *name;
     void (*offer)(offers *, const struct way *);
     int choice;                 /* of `direct`: the kernel; of `winograd`: m, or 0: the faster one */
-    enum { USUAL = 1, NAMED = 2 } use;  /* asked where no way is named; GEMM_WAY may name it */
+    enum { USUAL = 1, NAMED = 2 } use;      /* asked where no way is named; GEMM_WAY may do so */
     bool ends;                  /* where it only lacks what comes behind the convolution, that runs
                                    alone, and no other way is asked */
 } way;
@@ -234,8 +234,8 @@ static void offer_direct(offers *l, const way *w)
         offer(l, w->name, small, parts, GEMM_CL_NEVER_SPILLED)->is_smaller = true;
 }
 
-/* By launches of its own. The costs were measured on CPUs (docs/log/opencl.md). A GPU has it only by
-   measuring, and by name. */
+/* By launches of its own. The costs were measured on CPUs (docs/log/opencl.md). A GPU has it only
+   by measuring, and by name. */
 static void offer_winograd(offers *l, const way *w)
 {
     if (!l->op->conv || is_named(l->op)) return;
@@ -420,10 +420,10 @@ static bool is_for_cpu(const gemm_cl_row *row)
 }
 
 /* What an op is for a kernel: one multiply with the columns of all products. */
-static gemm_call product_of(const gemm_cl_tuned_op *t)
+static gemm_call product_of(const gemm_op *t)
 {
+    if (t->kind == GEMM_MULTIPLY) return *t->multiply;
     const conv_call *c = t->conv;
-    if (!c) return *t->multiply;
     return (gemm_call){.M = c->n / c->groups, .K = gemm_conv_taps(c),
                        .N = (int)fmin((double)gemm_conv_places(c) * c->batch * c->groups, 1 << 30)};
 }
@@ -485,10 +485,10 @@ static bool suits_gpu(const gemm_cl_traits *d, const gemm_cl_row *row, const gem
     return g->M <= THIN && (row->rows >= g->M ? row->rows < 2 * g->M : row->rows == 8);
 }
 
-static bool suits(const gemm_cl_traits *d, const gemm_cl_row *row, const gemm_cl_tuned_op *op,
+static bool suits(const gemm_cl_traits *d, const gemm_cl_row *row, const gemm_op *op,
                   const gemm_call *g)
 {
-    const conv_call *c = op->conv;
+    const conv_call *c = op->kind == GEMM_CONVOLUTION ? op->conv : NULL;
     if (!gemm_cl_is_of_kind(row, c) || (row->family->direct && !suits_direct(row, c))) return false;
     if (row->winograd && !gemm_conv_can_transform(c)) return false;
     if (row->family->one_column && gemm_cl_choose_gemv(d, c, GEMM_CL_SINGLE) != row) return false;
@@ -508,7 +508,7 @@ static bool may_cut(const gemm_cl_row *row, const gemm_call *g, int parts)
 
 /* So many parts that each unit has two groups. */
 static int usual_parts(const gemm_cl_traits *d, const gemm_cl_row *row,
-                       const gemm_cl_tuned_op *op, const gemm_call *g)
+                       const gemm_op *op, const gemm_call *g)
 {
     const double columns = row->family->direct ? (double)gemm_cl_direct_blocks(op->conv) *
                                                      op->conv->batch * op->conv->groups
@@ -520,7 +520,7 @@ static int usual_parts(const gemm_cl_traits *d, const gemm_cl_row *row,
     return parts;
 }
 
-int gemm_cl_forms(const gemm_cl_traits *d, const gemm_cl_tuned_op *op,
+int gemm_cl_forms(const gemm_cl_traits *d, const gemm_op *op,
                   gemm_cl_form forms[GEMM_CL_FORMS])
 {
     const gemm_call g = product_of(op);
@@ -533,7 +533,7 @@ int gemm_cl_forms(const gemm_cl_traits *d, const gemm_cl_tuned_op *op,
     return count;
 }
 
-int gemm_cl_forms_near(const gemm_cl_tuned_op *op, const gemm_cl_form *form,
+int gemm_cl_forms_near(const gemm_op *op, const gemm_cl_form *form,
                        gemm_cl_form forms[GEMM_CL_FORMS])
 {
     enum { LEAST_GROUP = 16 };

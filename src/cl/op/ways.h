@@ -91,10 +91,10 @@ const char *gemm_cl_walk(gemm_cl_work *, gemm_cl_op *, gemm_cl_attempt *, void *
  *               Adreno too, because some of them are fast at local memory. Those of cl_image only
  *               where memory is shared
  */
-int gemm_cl_forms(const gemm_cl_traits *, const gemm_cl_tuned_op *, gemm_cl_form[GEMM_CL_FORMS]);
+int gemm_cl_forms(const gemm_cl_traits *, const gemm_op *, gemm_cl_form[GEMM_CL_FORMS]);
 
 /* Forms of the same program in other groups, and with other parts of K. Returns how many. */
-int gemm_cl_forms_near(const gemm_cl_tuned_op *, const gemm_cl_form *,
+int gemm_cl_forms_near(const gemm_op *, const gemm_cl_form *,
                        gemm_cl_form[GEMM_CL_FORMS]);
 
 #endif

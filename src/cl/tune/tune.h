@@ -24,22 +24,22 @@
 /* What the table has for the op under this row, which may be the default. NULL: nothing, or forms
    are not used. It lasts until the table is forgotten. With gemm_cl_lock held, while the device is
    open. */
-const gemm_cl_form *gemm_cl_form_for(const gemm_cl_tuned_op *, const gemm_cl_row *,
+const gemm_cl_form *gemm_cl_form_for(const gemm_op *, const gemm_cl_row *,
                                      const gemm_context *);
 
 /* Whether the op shall be measured, and there is time: with that lock, while the device is open. */
-bool gemm_cl_wants_form(const gemm_cl_tuned_op *, const gemm_cl_row *, const gemm_context *);
+bool gemm_cl_wants_form(const gemm_op *, const gemm_cl_row *, const gemm_context *);
 
 /* Measures the op and puts its form into the table. Without that lock. A matrix C is then as
    before, and an output is undefined. */
-void gemm_cl_measure(const gemm_cl_tuned_op *, const gemm_cl_row *, const gemm_context *);
+void gemm_cl_measure(const gemm_op *, const gemm_cl_row *, const gemm_context *);
 
 /* Gives the default to an op for the rest of this process, where the time for tuning is over before
    it was measured. As gemm_cl_form_for. */
-void gemm_cl_leave_form(const gemm_cl_tuned_op *, const gemm_cl_row *, const gemm_context *);
+void gemm_cl_leave_form(const gemm_op *, const gemm_cl_row *, const gemm_context *);
 
 /* Gives the default to an op that shall be measured and must not change, because it has the bits of
    a chain. As gemm_cl_form_for. */
-void gemm_cl_keep_default(const gemm_cl_tuned_op *, const gemm_cl_row *, const gemm_context *);
+void gemm_cl_keep_default(const gemm_op *, const gemm_cl_row *, const gemm_context *);
 
 #endif
