@@ -15,7 +15,7 @@
 
 #include "auto/turns.h"
 #include "cl/configure.h"
-#include "tune/decide.h"
+#include "tune/race.h"
 #include "util/budget.h"
 #include "util/forked.h"
 #include "util/text.h"
@@ -290,7 +290,7 @@ static const gemm_tuned *measure(const gemm_op *op, const gemm_shape *shape,
     if (gemm_tuning_is_full(own.table)) return NULL;
     if (count > 1 && !gemm_take_turns(op, x, rows, count, ms)) return NULL;
     if (gemm_budget_left() > left) return gemm_tuning_leave(own.table, shape, &packed);
-    const int winner = count > 1 ? gemm_decide(ms, count) : 0;
+    const int winner = count > 1 ? gemm_decide(ms, count, 0) : 0;
     if (count > 1) describe_times(rows, ms, count, times);
     else snprintf(times, sizeof times, "no other row");
     const gemm_tuned *e = put(shape, rows[winner], times);

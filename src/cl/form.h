@@ -28,19 +28,4 @@ void gemm_cl_form_print(const gemm_cl_form *, char text[GEMM_CL_FORM_TEXT]);
    none. */
 bool gemm_cl_form_parse(const char *text, size_t length, bool conv, gemm_cl_form *);
 
-/*
- * The fastest of `count` forms by their shortest turns in ms; below 0: it was not right, or had no
- * turn. The first one is the usual choice. It keeps its place unless another one is faster by more
- * than a hundredth, and by more than `spread`: by which part the usual one's own turns differ.
- */
-int gemm_cl_form_decide(const double *ms, int count, double spread);
-
-/*
- * Whether the form that won so stays. It took turns with the usual one again, A B B A in a round,
- * because the shortest of many turns may be chance. parts[i] is its time in round i as a part of
- * the usual one's; below 0: a turn failed. In all rounds but one it must be faster by more than a
- * hundredth. Sorts them.
- */
-bool gemm_cl_form_confirm(double *parts, int count);
-
 #endif

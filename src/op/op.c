@@ -2,6 +2,7 @@
 /* What the kinds of ops have in common: see op.h. */
 #include "op/op.h"
 
+#include "util/before.h"
 #include "util/text.h"
 
 #include <stdio.h>
@@ -307,12 +308,7 @@ void gemm_op_name_layer(const gemm_op *op, char text[GEMM_OP_TEXT])
     }
 }
 
-/* The trace parts its columns by commas. */
 void gemm_weigh_before(gemm_note *note, const char *text)
 {
-    char all[sizeof note->weighed] = "";
-    gemm_append(all, sizeof all, "%s%s", text, *text && *note->weighed ? "; " : "");
-    gemm_append(all, sizeof all, "%s", note->weighed);
-    for (char *c = all; (c = strchr(c, ','));) *c = ';';
-    strcpy(note->weighed, all);
+    gemm_put_before(note->weighed, sizeof note->weighed, text);
 }

@@ -11,6 +11,7 @@
 #include "gemm_cl.h"
 #include "op/op.h"
 #include "support/report.h"
+#include "tune/race.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -505,7 +506,7 @@ static void test_decisions(void)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         char name[32];
         snprintf(name, sizeof name, "decision-%zu", i);
-        const int winner = gemm_cl_form_decide(cases[i].ms, 3, cases[i].spread);
+        const int winner = gemm_decide(cases[i].ms, 3, cases[i].spread);
         report_right(name, winner == cases[i].winner, "%d and not %d", winner, cases[i].winner);
     }
 }
@@ -526,7 +527,7 @@ static void test_confirm(void)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         double parts[7];
         memcpy(parts, cases[i].parts, sizeof parts);
-        if (gemm_cl_form_confirm(parts, 7) != cases[i].stays) {
+        if (gemm_confirm(parts, 7) != cases[i].stays) {
             report_fail("confirm", "case %zu", i);
             return;
         }
@@ -554,7 +555,7 @@ static void test_clock(void)
             ms[j] = j ? shortest_turn(&r, truth[j], .1) : truth[0] * (1 + .05 * !(i % 3));
         }
         /* The default's own turns were late by up to 5%, and its spread says so. */
-        const int winner = gemm_cl_form_decide(ms, 4, .05);
+        const int winner = gemm_decide(ms, 4, .05);
         wins += winner != 0;
         if (truth[winner] > truth[0]) {
             report_fail("decision-clock", "%g ms replaces %g", truth[winner], truth[0]);

@@ -214,7 +214,7 @@ static double run_off(tuner *t, candidate *usual, candidate *other, bool *confir
         parts[round] = failed ? -1 : (ms[1] + ms[2]) / (ms[0] + ms[3]);
     }
     free(memory);
-    *confirmed = gemm_cl_form_confirm(parts, LAST_ROUNDS);
+    *confirmed = gemm_confirm(parts, LAST_ROUNDS);
     return parts[LAST_ROUNDS / 2];
 }
 
@@ -270,7 +270,7 @@ static bool keep(tuner *t, const gemm_shape *shape, candidate *list, int count)
     const double spread =
         count > 1 ? gemm_race(&rules, turn_of, &(finalists){t, list}, ms, count) : 0;
     for (int i = 0; i < count; ++i) list[i].ms = ms[i];
-    const int winner = gemm_cl_form_decide(ms, count, spread);
+    const int winner = gemm_decide(ms, count, spread);
     describe(list, count, times);
     if (winner) {
         part = run_off(t, &list[0], &list[winner], &confirmed);

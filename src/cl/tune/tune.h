@@ -6,8 +6,8 @@
  *   2. Every candidate of gemm_cl_forms runs once, and has one turn where its result is right. Its
  *      program was tried before (cl/device/trial.h), and is left out where that was wrong.
  *   3. So do those of gemm_cl_forms_near, for the fastest one.
- *   4. The fastest ones and the choice of choice.c take turns. gemm_cl_form_decide decides.
- *   5. Where another form won, both take turns again, A B B A. gemm_cl_form_confirm decides.
+ *   4. The fastest ones and the choice of choice.c take turns. gemm_decide decides.
+ *   5. Where another form won, both take turns again, A B B A. gemm_confirm decides.
  *
  * Operands stay on the device, so a time has the launches and no copies of a layer's input. The
  * layers of a network are measured in their order, and each builds its programs then. So programs
