@@ -27,7 +27,7 @@ typedef struct way {
     const char *name;
     void (*offer)(offers *, const struct way *);
     int choice;                 /* of `direct`: the kernel; of `winograd`: m, or 0: the faster one */
-    enum { USUAL = 1, NAMED = 2 } use;      /* asked where none is named; GEMM_WAY may name it */
+    enum { USUAL = 1, NAMED = 2 } use;  /* asked where none is named; named by GEMM_WAY */
     bool ends;                  /* where it only lacks what comes behind the convolution, that runs
                                    alone, and no other way is asked */
 } way;
