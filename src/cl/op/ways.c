@@ -26,8 +26,8 @@ typedef gemm_cl_offers offers;
 typedef struct way {
     const char *name;
     void (*offer)(offers *, const struct way *);
-    int choice;                 /* of `direct`: the kernel; of `winograd`: m, or 0: the faster one */
-    enum { USUAL = 1, NAMED = 2 } use;  /* asked where none is named; named by GEMM_WAY */
+    int choice;                 /* of `direct`: the kernel. Of `winograd`: m, or 0: the faster */
+    enum { USUAL = 1, NAMED = 2 } use;  /* asked where none is named; GEMM_WAY names it */
     bool ends;                  /* where it only lacks what comes behind the convolution, that runs
                                    alone, and no other way is asked */
 } way;
