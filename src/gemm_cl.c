@@ -80,7 +80,7 @@ static gemm_status end_start(gemm_status status)
 
 /* The form of a whole call. A part of one, beside the CPU, is not in the table. Nor does the first
    picture get filters that are transformed: that pays only when more follow. */
-static const gemm_cl_form *form_of(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
+static const gemm_cl_form *form_of(const gemm_op *op, const gemm_cl_row *row,
                                    gemm_cl_mode mode, const gemm_context *context)
 {
     const gemm_cl_form *form = mode == GEMM_CL_ALONE ? gemm_cl_form_for(op, row, context) : NULL;
@@ -89,17 +89,18 @@ static const gemm_cl_form *form_of(const gemm_cl_tuned_op *op, const gemm_cl_row
 }
 
 /* `shortcut`: of a convolution, or NULL. One with a form whose kernel cannot add it runs alone. */
-static gemm_status start(half_call *h, const gemm_cl_tuned_op *op, const layer_call *shortcut,
+static gemm_status start(half_call *h, const gemm_op *op, const layer_call *shortcut,
                          const gemm_cl_row *row, gemm_cl_mode mode, const gemm_context *context)
 {
     gemm_cl_lock();
-    h->convolves = op->conv;
+    h->convolves = op->kind == GEMM_CONVOLUTION;
     if (!begin(context)) return end_start(GEMM_DECLINED);
     const gemm_cl_form *form = form_of(op, row, mode, context);
     if (shortcut && form && form->row && !gemm_cl_adds(form->row)) return end_start(GEMM_DECLINED);
     return end_start(
-        op->conv ? gemm_cl_convolve_start(&h->convolution, op->conv, shortcut, row, form, context)
-                 : gemm_cl_multiply_start(&h->multiply, op->multiply, row, form, mode, context));
+        h->convolves
+            ? gemm_cl_convolve_start(&h->convolution, op->conv, shortcut, row, form, context)
+            : gemm_cl_multiply_start(&h->multiply, op->multiply, row, form, mode, context));
 }
 
 /* Whether both layers of a chain are computed as usual: a chain has the bits of its layers
@@ -108,8 +109,8 @@ static bool has_defaults(const conv_call *calls, const gemm_cl_row *row,
                          const gemm_context *context)
 {
     for (int i = 0; i < 2; ++i) {
-        const gemm_cl_form *form = gemm_cl_form_for(&(gemm_cl_tuned_op){.conv = &calls[i]}, row,
-                                                    context);
+        const gemm_op op = {GEMM_CONVOLUTION, {.conv = &calls[i]}};
+        const gemm_cl_form *form = gemm_cl_form_for(&op, row, context);
         if (form && form->row) return false;
     }
     return true;
@@ -125,7 +126,7 @@ static gemm_status start_chain(half_call *h, const conv_call *calls, const layer
     const gemm_status status = gemm_cl_chain_start(&h->convolution, calls, shortcut, row,
                                                    context);
     for (int i = 0; i < 2 && status == GEMM_DONE; ++i)
-        gemm_cl_keep_default(&(gemm_cl_tuned_op){.conv = &calls[i]}, row, context);
+        gemm_cl_keep_default(&(gemm_op){GEMM_CONVOLUTION, {.conv = &calls[i]}}, row, context);
     return end_start(status);
 }
 
@@ -144,7 +145,7 @@ static half_call beside;
 
 gemm_status gemm_cl_run_start(const gemm_call *g, const gemm_context *context, const void *row)
 {
-    return start(&beside, &(gemm_cl_tuned_op){.multiply = g}, NULL, row, GEMM_CL_BESIDE, context);
+    return start(&beside, &(gemm_op){.multiply = g}, NULL, row, GEMM_CL_BESIDE, context);
 }
 
 gemm_status gemm_cl_finish(bool take, gemm_note *note)
@@ -153,7 +154,7 @@ gemm_status gemm_cl_finish(bool take, gemm_note *note)
 }
 
 /* Measures the forms of an op where the table lacks it and shall have it. */
-static void tune(const gemm_cl_tuned_op *op, const gemm_cl_row *row, const gemm_context *context)
+static void tune(const gemm_op *op, const gemm_cl_row *row, const gemm_context *context)
 {
     gemm_cl_lock();
     const bool wanted = is_open() && gemm_cl_wants_form(op, row, context);
@@ -162,7 +163,7 @@ static void tune(const gemm_cl_tuned_op *op, const gemm_cl_row *row, const gemm_
 }
 
 /* A whole call. */
-static gemm_status run(const gemm_cl_tuned_op *op, const layer_call *shortcut,
+static gemm_status run(const gemm_op *op, const layer_call *shortcut,
                        const gemm_cl_row *row, const gemm_context *context)
 {
     half_call h;
@@ -175,12 +176,12 @@ static gemm_status run(const gemm_cl_tuned_op *op, const layer_call *shortcut,
 
 gemm_status gemm_cl_multiply(const gemm_call *g, const gemm_context *context, const void *row)
 {
-    return run(&(gemm_cl_tuned_op){.multiply = g}, NULL, row, context);
+    return run(&(gemm_op){.multiply = g}, NULL, row, context);
 }
 
 gemm_status gemm_cl_conv(const conv_call *c, const gemm_context *context, const void *row)
 {
-    return run(&(gemm_cl_tuned_op){.conv = c}, NULL, row, context);
+    return run(&(gemm_op){GEMM_CONVOLUTION, {.conv = c}}, NULL, row, context);
 }
 
 /* One convolution with the shortcut behind it. It is tuned as the convolution alone. */
@@ -191,7 +192,7 @@ static gemm_status run_with_shortcut(const conv_call *c, const layer_call *short
     conv_call whole = *c;
     own.kept = context->chain_kept ? context->chain_kept[0] : NULL;
     whole.output = shortcut->output;
-    return run(&(gemm_cl_tuned_op){.conv = &whole}, shortcut, row, &own);
+    return run(&(gemm_op){GEMM_CONVOLUTION, {.conv = &whole}}, shortcut, row, &own);
 }
 
 gemm_status gemm_cl_chain(const conv_call *calls, int count, const layer_call *shortcut,

@@ -381,6 +381,8 @@ typedef struct gemm_variant {
     bool calibrated;            /* its layers need the scales of GEMM_INT8, and thus it cannot run
                                    without */
     bool chooses;               /* gives each op to another row, which may be a calibrated one */
+    const char *(*way)(int i);  /* the name of way i that context->way may have, or NULL behind the
+                                   last one; the pointer is NULL: layers have one way */
     gemm_auto_use in_auto;
     const char *origin;         /* the article or project it comes from */
     const char *summary;

@@ -32,7 +32,7 @@
 #include "common/stats.h"
 #include "detect/subject.h"
 #include "driver/driver.h"
-#include "tune/decide.h"
+#include "tune/race.h"
 #include "util/budget.h"
 #include "util/clock.h"
 #include "util/number.h"
@@ -127,6 +127,10 @@ static void print_result(const subject *s, const contestant *list, const double 
         printf(", %s %.2f of it%s", list[i].row->name, ratios[i],
                list[i].hopeless ? " (one pass)" : "");
     printf(": %s\n", winner ? list[winner].row->name : "mix");
+    for (int i = 1; i < count; ++i)
+        if (list[i].row->in_auto == GEMM_IN_AUTO_FIRST)
+            printf("%s: tuned takes %.2f of the time without a table (%s)\n", s->name,
+                   ratios[winner] / ratios[i], list[i].row->name);
     fflush(stdout);
 }
 
@@ -162,7 +166,7 @@ static void tune_forms(const subject *s)
     gemm_cl_set_tuning(GEMM_CL_MEASURES);
     network_predict(s->net, s->input.data);
     const double ms[BOTH] = {1, compare_forms(s)};
-    const bool kept = gemm_decide(ms, BOTH) == TUNED;
+    const bool kept = gemm_decide(ms, BOTH, 0) == TUNED;
     const int count = gemm_cl_settle_forms(kept);
     printf("%s: cl with %d tuned forms %.2f of cl without: %s\n", s->name, count, ms[TUNED],
            kept ? "tuned" : "untuned");
@@ -198,7 +202,7 @@ static void tune(const char *argument, image picture)
     const int count = find_contestants(list, &plain, &shared);
     time_passes(list, count);
     for (int i = 0; i < count; ++i) ratios[i] = relative_time(&list[i], &list[0]);
-    const int winner = gemm_decide(ratios, count);
+    const int winner = gemm_decide(ratios, count, 0);      /* ratios[0], of the mix, is 1 */
     if (winner) record(list[winner].row, list[winner].on);
     print_result(&plain, list, ratios, count, winner);
     free(list);

@@ -15,7 +15,7 @@
 
 #include "auto/turns.h"
 #include "cl/configure.h"
-#include "tune/decide.h"
+#include "tune/race.h"
 #include "util/budget.h"
 #include "util/forked.h"
 #include "util/text.h"
@@ -139,36 +139,27 @@ static bool rows_are_usable(const gemm_tuning *t, char *reason, size_t bytes)
     return true;
 }
 
-/* A table with what the file has, compared with the device. NULL: the file cannot be used, or there
-   is no memory. */
-static gemm_tuning *load_for_device(char *reason, size_t bytes)
+/* Whether the file that was loaded is of this device, and its rows can run. Opens the device. */
+static bool suits_device(const gemm_tuning *t, char *reason, size_t bytes)
 {
     char *device = gemm_cl_identify();
-    gemm_tuning *t = gemm_tuning_make(chooser());
-    const bool read = t && gemm_tuning_load(t, device ? device : "none", reason, bytes) &&
-                      rows_are_usable(t, reason, bytes);
+    const bool suits = gemm_tuning_is_of(t, device, reason, bytes) &&
+                       rows_are_usable(t, reason, bytes);
     free(device);
-    if (read) return t;
-    gemm_tuning_free(t);
-    return NULL;
+    return suits;
 }
 
 /* The device is opened only where the table names a row that needs it, or where one is tuned. */
 static gemm_tuning *load_table(void)
 {
     char reason[1024] = "";
-    gemm_tuning *t = NULL;
-    if (own.mode == GEMM_AUTO_TUNE) {
-        t = load_for_device(reason, sizeof reason);
-    } else if ((t = gemm_tuning_make(chooser()))) {
-        const bool read = gemm_tuning_load(t, NULL, reason, sizeof reason), again = uses_device(t);
-        if (!read || again) {
-            gemm_tuning_free(t);
-            t = again ? load_for_device(reason, sizeof reason) : NULL;
-        }
-    }
-    if (!t && *reason) gemm_tuning_say_unused(reason);
-    return t;
+    gemm_tuning *t = gemm_tuning_make(chooser());
+    const bool read = t && gemm_tuning_load(t, reason, sizeof reason);
+    const bool compares = read && (own.mode == GEMM_AUTO_TUNE || uses_device(t));
+    if (read && (!compares || suits_device(t, reason, sizeof reason))) return t;
+    if (*reason) gemm_tuning_say_unused(reason);
+    gemm_tuning_free(t);
+    return NULL;
 }
 
 static table_state read_table(void)
@@ -199,7 +190,7 @@ static void save_table(void)
 {
     if (gemm_cl_is_of_parent()) return;
     char *device = gemm_cl_identify();
-    gemm_tuning_keep(own.table, device ? device : "none");
+    gemm_tuning_keep(own.table, device);
     free(device);
 }
 
@@ -299,7 +290,7 @@ static const gemm_tuned *measure(const gemm_op *op, const gemm_shape *shape,
     if (gemm_tuning_is_full(own.table)) return NULL;
     if (count > 1 && !gemm_take_turns(op, x, rows, count, ms)) return NULL;
     if (gemm_budget_left() > left) return gemm_tuning_leave(own.table, shape, &packed);
-    const int winner = count > 1 ? gemm_decide(ms, count) : 0;
+    const int winner = count > 1 ? gemm_decide(ms, count, 0) : 0;
     if (count > 1) describe_times(rows, ms, count, times);
     else snprintf(times, sizeof times, "no other row");
     const gemm_tuned *e = put(shape, rows[winner], times);
@@ -358,7 +349,7 @@ void gemm_auto_record(const gemm_variant *row)
 /* A row, and why it runs. */
 typedef struct choice {
     const gemm_variant *row;    /* NULL: the op is declined */
-    const char *why;
+    const char *why, *times;    /* times: those of the table, or "" */
 } choice;
 
 /* The row of an entry. A child whose parent has the device takes packed for it. */
@@ -397,20 +388,22 @@ static choice choose_for_parts(const gemm_op *op, const gemm_context *x)
         const gemm_variant *next = row_of_part(parts, i, x);
         if (next != row && !(row->calibrated && next == own.packed)) row = NULL;
     }
-    return (choice){row, by_table};
+    return (choice){row, by_table, ""};
 }
 
 static choice choose(const gemm_op *op, const gemm_context *x)
 {
-    if (!has_table()) return (choice){own.packed, by_default};
+    if (!has_table()) return (choice){own.packed, by_default, ""};
     if (op->kind == GEMM_CHAIN) return choose_for_parts(op, x);
     const gemm_shape shape = gemm_op_shape(op, x);
     const gemm_tuned *e = own.recorded ? record(op, &shape)
                                        : gemm_tuning_find(own.table, &shape);
     const bool known = e;
     if (!e && own.measures && !own.recorded) e = measure_once(op, &shape, x);
-    if (e) return (choice){row_in(e), e->left ? by_default : known ? by_table : just_measured};
-    return (choice){own.packed, by_default};
+    if (e)
+        return (choice){row_in(e), e->left ? by_default : known ? by_table : just_measured,
+                        e->times};
+    return (choice){own.packed, by_default, ""};
 }
 
 /* What another row kept for a layer is no use for this one. */
@@ -425,11 +418,13 @@ static void own_kept(const gemm_op *op, const gemm_context *x, const gemm_varian
 }
 
 /* What GEMM_TRACE says about the row that `auto` took. */
-static void note_choice(gemm_note *note, const choice *c)
+static void note_choice(const gemm_context *x, const choice *c)
 {
+    gemm_note *const note = x->note;
     if (!*note->ran) strncat(note->ran, c->row->name, sizeof note->ran - 1);
     note->chosen = c->row->name;
     note->why = c->why;
+    if (x->timed && *c->times) gemm_weigh_before(note, c->times);
 }
 
 static gemm_status run_on(const choice *c, const gemm_op *op, const gemm_context *x)
@@ -438,7 +433,7 @@ static gemm_status run_on(const choice *c, const gemm_op *op, const gemm_context
     const char *lost = gemm_leaves_outputs(c->row) ? NULL : gemm_op_to_cpu(op);
     if (lost) return gemm_fail(x->note, lost);
     const gemm_status status = gemm_op_call(op, c->row, x);
-    note_choice(x->note, c);
+    note_choice(x, c);
     return status;
 }
 
@@ -453,7 +448,7 @@ gemm_status gemm_auto_multiply(const gemm_call *c, const gemm_context *x, const 
 gemm_status gemm_auto_run(const gemm_op *op, const gemm_context *x, const void *params)
 {
     (void)params;
-    const choice chosen = choose(op, x), instead = {own.packed, after_decline};
+    const choice chosen = choose(op, x), instead = {own.packed, after_decline, ""};
     if (!chosen.row || !gemm_op_offered(op, chosen.row)) return GEMM_DECLINED;
     const gemm_status status = run_on(&chosen, op, x);
     if (status != GEMM_DECLINED || chosen.row == own.packed || op->kind == GEMM_CHAIN ||

@@ -113,14 +113,6 @@ static void warm_up(candidate *p, const gemm_op *op, const gemm_context *x, doub
     if (p->ms >= 0) p->calls = gemm_race_calls(&rules, p->ms);
 }
 
-static double best_of(const candidate *list, int count)
-{
-    double best = -1;
-    for (int i = 0; i < count; ++i)
-        if (list[i].ms >= 0 && (best < 0 || list[i].ms < best)) best = list[i].ms;
-    return best;
-}
-
 /* Who takes turns. */
 typedef struct field {
     candidate *list;
@@ -144,6 +136,7 @@ bool gemm_take_turns(const gemm_op *op, const gemm_context *x, const gemm_varian
                      int count, double *ms)
 {
     candidate list[GEMM_TURNS_ROWS];
+    double best = -1;
     const gemm_call *g = op->kind == GEMM_MULTIPLY ? op->multiply : NULL;
     float *copy = g ? malloc((size_t)g->M * (size_t)g->N * sizeof(float)) : NULL;
     if ((g && !copy) || take_inputs(op, GEMM_CL_CPU_READS)) return false;
@@ -151,9 +144,10 @@ bool gemm_take_turns(const gemm_op *op, const gemm_context *x, const gemm_varian
     for (int i = 0; i < count; ++i) {
         list[i] = (candidate){.row = rows[i]};
         if (x->kept) list[i].kept.room = x->kept->room;
-        warm_up(&list[i], op, x, best_of(list, i));
+        warm_up(&list[i], op, x, best);
+        ms[i] = list[i].ms;
+        if (ms[i] >= 0 && (best < 0 || ms[i] < best)) best = ms[i];
     }
-    for (int i = 0; i < count; ++i) ms[i] = list[i].ms;
     gemm_race(&rules, turn_of, &(field){list, op, x}, ms, count);
     for (int i = 0; i < count; ++i) leave(&list[i]);
     if (g) gemm_copy_c(g, copy, true);

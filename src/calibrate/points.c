@@ -87,23 +87,18 @@ static int room_of(const conv_call *c)
     return room < LEAST ? LEAST : room > MOST ? MOST : (int)room;
 }
 
+/* All arrays lie behind the struct. */
 gemm_points *gemm_points_make(const conv_call *c)
 {
-    gemm_points *p = calloc(1, sizeof *p);
+    const int most = room_of(c);
+    const size_t M = (size_t)c->n, K = (size_t)gemm_conv_taps(c), room = (size_t)most;
+    gemm_points *p = calloc(1, sizeof *p + (3 * M + room * (K + M)) * sizeof(float) + M * K);
     if (!p) return NULL;
-    const size_t M = (size_t)c->n, K = (size_t)gemm_conv_taps(c);
-    *p = (gemm_points){.M = c->n, .K = (int)K, .room = room_of(c), .state = 1,
-                       .activation = c->activation};
-    p->weights = calloc(M * K, 1);
-    p->filter = calloc(M, sizeof(float));
-    p->scale = malloc(M * sizeof(float));
-    p->shift = malloc(M * sizeof(float));
-    p->columns = malloc((size_t)p->room * K * sizeof(float));
-    p->outputs = malloc((size_t)p->room * M * sizeof(float));
-    if (!p->weights || !p->filter || !p->scale || !p->shift || !p->columns || !p->outputs) {
-        gemm_points_free(p);
-        return NULL;
-    }
+    float *const filter = (float *)(p + 1), *const columns = filter + 3 * M;
+    *p = (gemm_points){.M = c->n, .K = (int)K, .room = most, .state = 1,
+                       .activation = c->activation, .filter = filter, .scale = filter + M,
+                       .shift = filter + 2 * M, .columns = columns, .outputs = columns + room * K,
+                       .weights = (int8_t *)(columns + room * (K + M))};
     for (size_t i = 0; i < M; ++i) p->scale[i] = c->scale ? c->scale[i] : 1;
     memcpy(p->shift, c->shift, M * sizeof(float));
     round_weights(p, c->weights);
@@ -112,13 +107,6 @@ gemm_points *gemm_points_make(const conv_call *c)
 
 void gemm_points_free(gemm_points *p)
 {
-    if (!p) return;
-    free(p->weights);
-    free(p->filter);
-    free(p->scale);
-    free(p->shift);
-    free(p->columns);
-    free(p->outputs);
     free(p);
 }
 

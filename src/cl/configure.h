@@ -29,6 +29,9 @@ void gemm_cl_configure(const gemm_cl_configuration *);
    text. NULL: there is no device, or no memory. */
 char *gemm_cl_identify(void);
 
+/* The name of way i of `cl` that GEMM_WAY may have, or NULL behind the last one (cl/op/ways.c). */
+const char *gemm_cl_way(int i);
+
 /* The texts and limits of the open device in one line; NULL when none is open. */
 const char *gemm_cl_describe(void);
 

@@ -15,28 +15,6 @@ bool gemm_cl_is_of_kind(const gemm_cl_row *row, bool conv)
     return !row->half && (conv ? convolves : multiplies);
 }
 
-int gemm_cl_form_decide(const double *ms, int count, double spread)
-{
-    static const double least = .01;
-    const double margin = spread > least ? spread : least;
-    int best = 0;
-    for (int i = 1; i < count; ++i)
-        if (ms[i] >= 0 && (best ? ms[i] < ms[best] : ms[i] < ms[0] * (1 - margin))) best = i;
-    return best;
-}
-
-static int compare_parts(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
-bool gemm_cl_form_confirm(double *parts, int count)
-{
-    qsort(parts, (size_t)count, sizeof *parts, compare_parts);
-    return parts[0] >= 0 && parts[count - 2] < .99;
-}
-
 /* ---- as text ---- */
 
 /* No two rows of different programs have the same name. */

@@ -16,12 +16,6 @@ typedef struct gemm_cl_form {
     int group;                  /* the most items along x, of a row with any_group; 0: its own */
 } gemm_cl_form;
 
-/* One op: a multiply, or a convolution. The other one is NULL. */
-typedef struct gemm_cl_tuned_op {
-    const gemm_call *multiply;
-    const conv_call *conv;
-} gemm_cl_tuned_op;
-
 enum { GEMM_CL_FORMS = 40, GEMM_CL_FORM_TEXT = 64, GEMM_CL_MOST_PARTS = 64 };
 
 /* Whether the row computes whole convolutions, or multiplies. */
@@ -33,20 +27,5 @@ void gemm_cl_form_print(const gemm_cl_form *, char text[GEMM_CL_FORM_TEXT]);
 /* The form of such a text of so many bytes, for convolutions or for multiplies. False: it is
    none. */
 bool gemm_cl_form_parse(const char *text, size_t length, bool conv, gemm_cl_form *);
-
-/*
- * The fastest of `count` forms by their shortest turns in ms; below 0: it was not right, or had no
- * turn. The first one is the usual choice. It keeps its place unless another one is faster by more
- * than a hundredth, and by more than `spread`: by which part the usual one's own turns differ.
- */
-int gemm_cl_form_decide(const double *ms, int count, double spread);
-
-/*
- * Whether the form that won so stays. It took turns with the usual one again, A B B A in a round,
- * because the shortest of many turns may be chance. parts[i] is its time in round i as a part of
- * the usual one's; below 0: a turn failed. In all rounds but one it must be faster by more than a
- * hundredth. Sorts them.
- */
-bool gemm_cl_form_confirm(double *parts, int count);
 
 #endif

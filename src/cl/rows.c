@@ -43,8 +43,6 @@ static const gemm_cl_family families[KERNELS] = {
 };
 
 static const gemm_cl_family chooses = {.kind = GEMM_CL_CHOOSE, .splits = true},
-                            chooses_direct = {.kind = GEMM_CL_CHOOSE, .splits = true,
-                                              .direct = true},
                             library = {.kind = GEMM_CL_CLBLAST};
 
 const gemm_cl_family *gemm_cl_family_of(const char *kernel)
@@ -96,10 +94,10 @@ const gemm_cl_row gemm_cl_image = IMAGE(8, 4, &gemm_cl_choices[GEMM_CL_IMAGE_4x4
 const gemm_cl_row gemm_cl_half = HALF("", GEMM_CL_HALF_B);
 const gemm_cl_row gemm_cl_half_fast = HALF("-DHALF_SUMS", GEMM_CL_HALF_SUMS);
 const gemm_cl_row gemm_cl_best = {.family = &chooses, .defines = ""};
-const gemm_cl_row gemm_cl_direct = {.family = &chooses_direct, .defines = ""};
-const gemm_cl_row gemm_cl_direct_image = {
-    .family = &chooses_direct, .defines = "", .texture = true};
-const gemm_cl_row gemm_cl_direct_winograd = {.family = &chooses, .defines = "", .winograd = 2};
+const gemm_cl_row gemm_cl_direct = {.family = &chooses, .defines = "", .way = "direct"};
+const gemm_cl_row gemm_cl_direct_image = {.family = &chooses, .defines = "", .way = "direct_image"};
+const gemm_cl_row gemm_cl_direct_winograd = {
+    .family = &chooses, .defines = "", .way = "direct_winograd"};
 const gemm_cl_row gemm_cl_clblast = {.family = &library, .defines = ""};
 
 #define CHOICE(name) &gemm_cl_choices[GEMM_CL_##name]

@@ -50,7 +50,7 @@ typedef struct gemm_cl_family {
     bool adds;                  /* with -DSHORTCUT a convolution adds another map to its output, and
                                    with -DPACKED it has one argument for all numbers */
     bool direct;                /* the kernel reads the input itself and takes packed weights
-                                   (cl/op/direct.h); of GEMM_CL_CHOOSE: wherever it can */
+                                   (cl/op/direct.h) */
     bool int8;                  /* whole numbers of 8 bits, with packed weights (cl/op/int8.h) */
 } gemm_cl_family;
 
@@ -73,8 +73,9 @@ typedef struct gemm_cl_row {
     bool texture;               /* of `direct`: the packed weights are an image: -DTEXTURE */
     int winograd;               /* m of Winograd's algorithm (cl/op/winograd.h; with `direct`, in
                                    kernels/cl_direct.cl; with `depth`, this kernel has the
-                                   multiplies); 0: another one. Of GEMM_CL_CHOOSE: cl_direct
-                                   computes so wherever it can */
+                                   multiplies); 0: another one */
+    const char *way;            /* of GEMM_CL_CHOOSE: as GEMM_WAY of this name (cl/op/ways.c), or
+                                   NULL */
     const struct gemm_cl_row *instead;  /* the next choice of `cl` where a program of this one is
                                    left out or spills registers; NULL: there is none */
 } gemm_cl_row;

@@ -10,7 +10,6 @@
 #include "check/check.h"
 #include "check/op_check.h"
 #include "driver/driver.h"
-#include "driver/failure.h"
 #include "driver/memory.h"
 #include "driver/start.h"
 #include "driver/summary.h"
@@ -20,6 +19,7 @@
 
 #include <math.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,15 +34,18 @@ typedef struct op_run {
 
 /* ---- the variant ---- */
 
+/* Of layers the first failure of a process, because a device that fails often fails for all. */
 static void say_failed(const op_run *c)
 {
+    static atomic_bool said;
     char op[GEMM_OP_TEXT];
     gemm_op_describe(c->op, op);
     if (c->op->kind == GEMM_MULTIPLY)
         gemm_die("%s failed for %s, and C is undefined: %s", c->variant->name, op,
                  c->note->reason);
-    gemm_say_failed("%s failed for %s, which is left to the caller: %s", c->variant->name, op,
-                    c->note->reason);
+    if (!atomic_exchange(&said, true))
+        fprintf(stderr, "gemm: %s failed for %s, which is left to the caller: %s\n",
+                c->variant->name, op, c->note->reason);
 }
 
 /* Of calls with plans, by variants. */

@@ -12,7 +12,6 @@
 #include "driver/summary.h"
 #include "driver/trace.h"
 #include "packed/isa/ukernel.h"
-#include "packed/packed.h"
 #include "util/budget.h"
 #include "util/clock.h"
 #include "util/cores.h"
@@ -76,17 +75,22 @@ static const gemm_variant *take_reproducible(const gemm_variant *v)
     return v;
 }
 
-static const char *find_way(const char *name)
+static const char *find_way(const char *name, const gemm_variant *v, bool tune)
 {
     gemm_text names = {0};
-    for (int i = 0; name && gemm_packed_way(i); ++i) {
-        if (!strcmp(gemm_packed_way(i), name)) return gemm_packed_way(i);
-        gemm_text_add(&names, " %s", gemm_packed_way(i));
-    }
-    if (name) gemm_refuse("GEMM_WAY='%s' is no way of packed; the ways are:%s", name,
-                          gemm_text_part(&names));
+    const char *way = NULL;
+    if (name && !v->way)
+        gemm_refuse("GEMM_WAY='%s': %s has one way only (packed, cl, hybrid and auto have several)",
+                    name, v->name);
+    if (name && tune)
+        gemm_refuse("GEMM_TUNE=1 measures what is taken without GEMM_WAY='%s'; unset one", name);
+    for (int i = 0; name && v->way && (way = v->way(i)) && strcmp(way, name); ++i)
+        gemm_text_add(&names, " %s", way);
+    if (name && !way)
+        gemm_refuse("GEMM_WAY='%s' is no way of %s; the ways are:%s", name, v->name,
+                    gemm_text_part(&names));
     gemm_text_free(&names);
-    return NULL;
+    return way;
 }
 
 /* The scales of a calibration. NULL: the variable is not set, or the file is refused. */
@@ -198,7 +202,7 @@ static void start(void)
         .threads = threads, .threads_by = by,
         .isa = find_isa(s.isa, s.reproducible),
         .conv = s.conv, .prepare_first = s.prepare_first || s.reproducible,
-        .reproducible = s.reproducible, .way = find_way(s.way),
+        .reproducible = s.reproducible,
         .scales = read_scales(s.int8), .scales_path = s.int8,
         .auto_bits = s.auto_bits, .auto_scales = give_scales(&s),
         .keep = s.keep, .check = s.check, .trace = s.trace,
@@ -208,6 +212,7 @@ static void start(void)
         .impl = gemm_stock_row(), .threads = 1, .isa = state.isa, .conv = GEMM_IM2COL,
     };
     if (s.reproducible) state.impl = take_reproducible(state.impl);
+    state.way = find_way(s.way, state.impl, s.tune);
     gemm_threads_bind(s.bind);
     gemm_cl_configure(&(gemm_cl_configuration){
         .device = s.cl_device, .library = s.cl_library,

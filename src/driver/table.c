@@ -45,8 +45,10 @@ static const gemm_device
 
 /* ---- rows of one kind ---- */
 
-#define PACKED .multiply = gemm_packed, .run = gemm_packed_run, .kinds = GEMM_ALL_KINDS
-#define HALF .multiply = gemm_half, .run = gemm_half_run, .kinds = GEMM_ALL_KINDS
+#define PACKED \
+    .multiply = gemm_packed, .run = gemm_packed_run, .kinds = GEMM_ALL_KINDS, .way = gemm_packed_way
+#define HALF \
+    .multiply = gemm_half, .run = gemm_half_run, .kinds = GEMM_ALL_KINDS, .way = gemm_packed_way
 #define CL .multiply = gemm_cl_multiply, .run = gemm_cl_run, .device = &opencl
 
 #define CL_ROW_ON(place, title, data, from, what) \
@@ -92,6 +94,21 @@ static const gemm_device
     {.name = #symbol, .multiply = gemm_ref_run, .params = &gemm_ref_##symbol, .device = &library, \
      .origin = name_, .summary = "its sgemm, for comparison only"}
 
+/* The ways of `packed`, then those of `cl` that have other names. */
+static const char *either_way(int i)
+{
+    const char *name;
+    int packed = 0, others = 0;
+    for (; (name = gemm_packed_way(packed)); ++packed)
+        if (packed == i) return name;
+    for (int j = 0; (name = gemm_cl_way(j)); ++j) {
+        const char *own = "";
+        for (int k = 0; own && strcmp(own, name); ++k) own = gemm_packed_way(k);
+        if (!own && packed + others++ == i) return name;
+    }
+    return NULL;
+}
+
 static gemm_status run_stock(const gemm_call *c, const gemm_context *context, const void *params)
 {
     (void)context, (void)params;
@@ -131,7 +148,7 @@ const gemm_variant gemm_variants[] = {
      .device = &half_arm, .in_auto = GEMM_IN_AUTO_16, .origin = "ncnn",
      .summary = "arm64: packed with operands in 16 bits (IEEE half), sums in 32 or 16"},
     {.name = "packed_int8", .multiply = gemm_int8, .run = gemm_int8_run, .kinds = GEMM_ALL_KINDS,
-     .calibrated = true, .in_auto = GEMM_IN_AUTO_8, .origin = "oneDNN",
+     .calibrated = true, .in_auto = GEMM_IN_AUTO_8, .way = gemm_packed_way, .origin = "oneDNN",
      .summary = "packed with layers in 8 bits (GEMM_INT8), sums in 32; needs a calibration"},
     CL_ROW("cl_naive", naive, MOBILE, "OpenCL: one work-item for each element of C"),
     CL_ROW("cl_block", block, MOBILE, "OpenCL: 32x32 blocks, padded, B transposed"),
@@ -143,22 +160,25 @@ const gemm_variant gemm_variants[] = {
     HALF_ROW("cl_half", half, "cl_image with B in 16 bits, sums in 32"),
     HALF_ROW("cl_half_fast", half_fast, "A, B and short sums in 16 bits; needs cl_khr_fp16"),
     {.name = "cl", CL, .kinds = GEMM_ALL_KINDS, .params = &gemm_cl_best, .in_auto = GEMM_IN_AUTO,
-     .origin = "this project", .summary = "the best OpenCL kernel for the device and the shape"},
-    CL_LAYERS("cl_direct", direct, "cl, with cl_direct for all convolutions that it can compute"),
+     .way = gemm_cl_way, .origin = "this project",
+     .summary = "the best OpenCL kernel for the device and the shape"},
+    CL_LAYERS("cl_direct", direct, "cl with GEMM_WAY=direct: reads the input itself where it can"),
     CL_LAYERS("cl_direct_image", direct_image,
-              "cl_direct with weights through the texture pipe"),
+              "cl with GEMM_WAY=direct_image: weights through the texture pipe"),
     {.name = "cl_int8", .multiply = gemm_cl_multiply, .run = gemm_cl_int8_run,
      .kinds = GEMM_ALL_KINDS, .params = &gemm_cl_best, .device = &opencl, .calibrated = true,
-     .origin = "this project",
+     .way = gemm_cl_way, .origin = "this project",
      .summary = "cl with layers in 8 bits (GEMM_INT8), as packed_int8; needs a calibration"},
     CL_LAYERS("cl_winograd", direct_winograd,
-              "cl, with Winograd's algorithm in cl_direct for 3x3 layers of stride 1"),
+              "cl with GEMM_WAY=direct_winograd, for 3x3 layers of stride 1"),
     {.name = "hybrid", .multiply = gemm_hybrid, .run = gemm_hybrid_run, .kinds = GEMM_ALL_KINDS,
-     .params = &packed_and_cl, .device = &both, .in_auto = GEMM_IN_AUTO_WITH_GPU, .origin = MOBILE,
+     .params = &packed_and_cl, .device = &both, .in_auto = GEMM_IN_AUTO_WITH_GPU, .way = either_way,
+     .origin = MOBILE,
      .summary = "multiplies by cl and packed at once, layers by the faster: last bits vary"},
     CL_ROW_ON(&clblast, "clblast", clblast, "CLBlast", "its sgemm, for comparison only"),
     {.name = "auto", .multiply = gemm_auto_multiply, .run = gemm_auto_run,
-     .kinds = GEMM_ALL_KINDS, .device = &tuned, .chooses = true, .origin = "this project",
+     .kinds = GEMM_ALL_KINDS, .device = &tuned, .chooses = true, .way = either_way,
+     .origin = "this project",
      .summary = "the fastest row for the shape, where it was measured (make tune), else packed"},
     REF_ROW(openblas, "OpenBLAS"),
     REF_ROW(blis, "BLIS"),

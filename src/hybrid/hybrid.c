@@ -24,7 +24,7 @@
 #include "hybrid/cut.h"
 #include "hybrid/share.h"
 #include "hybrid/side.h"
-#include "op/shape.h"
+#include "op/op.h"
 #include "util/clock.h"
 #include "util/ints.h"
 #include "util/text.h"
@@ -236,6 +236,9 @@ gemm_status gemm_hybrid(const gemm_call *c, const gemm_context *context, const v
         const gemm_shared_times t = times_of(&r);
         gemm_share_learn(&shape, &t);
     }
+    if (context->timed && !forced)
+        gemm_weigh_before(context->note, small ? "too small for two sides"
+                                               : "the share is learned from the calls of a shape");
     return status;
 }
 
@@ -247,6 +250,16 @@ static const gemm_variant *side_of(const gemm_hybrid_sides *s, const gemm_contex
     return gemm_faster_side(&s->cpu, &s->device, context);
 }
 
+/* "cl: 3.41 of packed at a multiply" */
+static void weigh_sides(const gemm_hybrid_sides *s, gemm_note *note)
+{
+    char text[96] = "";
+    if (s->forced >= 0) return;
+    gemm_append(text, sizeof text, "%s: %.2f of %s at a multiply", s->device.name,
+                gemm_side_ratio(), s->cpu.name);
+    gemm_weigh_before(note, text);
+}
+
 /* The trace names the side where its row names no kernel. */
 gemm_status gemm_hybrid_run(const gemm_op *op, const gemm_context *context, const void *sides)
 {
@@ -254,6 +267,7 @@ gemm_status gemm_hybrid_run(const gemm_op *op, const gemm_context *context, cons
     const gemm_status status = v->run(op, context, v->params);
     gemm_note *note = context->note;
     if (!note->ran[0]) snprintf(note->ran, sizeof note->ran, "%s", v->name);
+    if (context->timed) weigh_sides(sides, note);
     return status;
 }
 

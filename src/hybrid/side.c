@@ -23,6 +23,7 @@ enum { M = 256, N = 676, K = 1152, CALLS = 4 };
 
 typedef enum choice { UNKNOWN, CPU, DEVICE } choice;
 
+static double ratio;            /* written before `chosen` */
 static atomic_int chosen;       /* a choice. After the first layer a load is all that it costs */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -55,15 +56,16 @@ static double time_side(const gemm_variant *v, const gemm_call *g, const gemm_co
 static choice measure(const gemm_variant *cpu, const gemm_variant *device,
                       const gemm_context *context)
 {
+    ratio = INFINITY;
     float *a = calloc((size_t)M * K + (size_t)K * N + (size_t)M * N, sizeof *a);
     if (!a) return CPU;
     float *b = a + (size_t)M * K, *c = b + (size_t)K * N;
     const gemm_call g = {.M = M, .N = N, .K = K, .ALPHA = 1, .A = a, .lda = K, .B = b, .ldb = N,
                          .C = c, .ldc = N};
     const double ms = time_side(device, &g, context);
-    const bool wins = ms < time_side(cpu, &g, context);
+    ratio = ms / time_side(cpu, &g, context);
     free(a);
-    return wins ? DEVICE : CPU;
+    return ratio < 1 ? DEVICE : CPU;
 }
 
 const gemm_variant *gemm_faster_side(const gemm_variant *cpu, const gemm_variant *device,
@@ -75,6 +77,11 @@ const gemm_variant *gemm_faster_side(const gemm_variant *cpu, const gemm_variant
         pthread_mutex_unlock(&lock);
     }
     return atomic_load(&chosen) == DEVICE ? device : cpu;
+}
+
+double gemm_side_ratio(void)
+{
+    return ratio;
 }
 
 void gemm_forget_side(void)

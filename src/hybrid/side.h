@@ -10,6 +10,9 @@
 const gemm_variant *gemm_faster_side(const gemm_variant *cpu, const gemm_variant *device,
                                      const gemm_context *);
 
+/* What it measured: the time of the device over that of the CPU. Behind gemm_faster_side. */
+double gemm_side_ratio(void);
+
 /* For tests: the next call measures again. */
 void gemm_forget_side(void);
 

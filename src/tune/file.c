@@ -34,13 +34,12 @@ void gemm_tuning_say_unused(const char *reason)
 /* ---- reading ---- */
 
 /* The lines that say what the table was measured on. */
-static void add_head(gemm_text *text, const char *device)
+static void add_head(gemm_text *text)
 {
     char cpu[128];
     gemm_read_cpu(cpu, sizeof cpu);
     gemm_text_add(text, "darknet-gemm tuning 2\nversion %s\ncpu %s\nisa %s\nl2 %zu\n",
                   GEMM_VERSION, cpu, isa, gemm_find_caches()->l2);
-    if (device) gemm_text_add(text, "device %s\n", device);
 }
 
 /* A file while it is read. */
@@ -142,26 +141,32 @@ static bool read_line(reader *r)
     return true;
 }
 
-static bool read_lines(reader *r, const char *device)
+static bool read_device(reader *r)
+{
+    static const char word[] = "device ";
+    const int length = length_of_line(r->at), begin = (int)strlen(word);
+    if (strncmp(r->at, word, strlen(word)) || !r->at[length]) return is_damaged(r);
+    r->to->device = strndup(r->at + begin, (size_t)(length - begin));
+    next_line(r);
+    return true;
+}
+
+static bool read_lines(reader *r)
 {
     char last[32];
     gemm_text head = {0};
-    add_head(&head, device);
+    add_head(&head);
     const char *whole = gemm_text_whole(&head);
     const bool same = whole && expect_lines(r, whole);
     gemm_text_free(&head);
-    if (!same) return false;
-    if (!device) {
-        if (strncmp(r->at, "device ", 7) || !strchr(r->at, '\n')) return is_damaged(r);
-        next_line(r);
-    }
+    if (!same || !read_device(r)) return false;
     while (strncmp(r->at, "end ", 4))
         if (!read_line(r)) return false;
     snprintf(last, sizeof last, "end %d\n", r->shapes);
     return strcmp(r->at, last) ? is_damaged(r) : true;
 }
 
-static bool read_file(reader *r, const char *device)
+static bool read_file(reader *r)
 {
     const char *why = NULL;
     size_t size;
@@ -172,7 +177,7 @@ static bool read_file(reader *r, const char *device)
     r->at = text;
     r->line = 1;
     const bool whole = strlen(text) == size || is_damaged(r);
-    const bool read = whole && read_lines(r, device);
+    const bool read = whole && read_lines(r);
     free(text);
     return read;
 }
@@ -191,14 +196,28 @@ static bool copy_entries(const gemm_tuning *from, gemm_tuning *to, bool own)
     return all;
 }
 
-bool gemm_tuning_load(gemm_tuning *t, const char *device, char *reason, size_t bytes)
+bool gemm_tuning_load(gemm_tuning *t, char *reason, size_t bytes)
 {
     reader r = {.to = gemm_tuning_make(t->chooser), .reason = reason, .bytes = bytes};
     reason[0] = '\0';
-    const bool read = r.to && read_file(&r, device);
-    if (read) copy_entries(r.to, t, false);
+    const bool read = r.to && read_file(&r);
+    if (read) {
+        copy_entries(r.to, t, false);
+        free(t->device);
+        t->device = r.to->device;
+        r.to->device = NULL;
+    }
     gemm_tuning_free(r.to);
     return read;
+}
+
+bool gemm_tuning_is_of(const gemm_tuning *t, const char *device, char *reason, size_t bytes)
+{
+    const char *found = t->device ? t->device : "", *wanted = device ? device : "none";
+    if (!strcmp(found, wanted)) return true;
+    snprintf(reason, bytes, "it is of another machine: 'device %s' instead of 'device %s'", found,
+             wanted);
+    return false;
 }
 
 /* ---- writing ---- */
@@ -224,7 +243,8 @@ static bool write_table(FILE *out, const void *data)
     const int count = gemm_tuning_list(w->tuning, sorted);
     gemm_text head = {0};
     qsort(sorted, (size_t)count, sizeof *sorted, compare_entries);
-    add_head(&head, w->device);
+    add_head(&head);
+    gemm_text_add(&head, "device %s\n", w->device ? w->device : "none");
     fputs(gemm_text_part(&head), out);
     fputs(gemm_text_part(&w->others), out);
     for (int i = 0; i < count; ++i) {
@@ -251,7 +271,7 @@ static const char *merge(const void *data)
     reader r = {.to = all.tuning, .others = &all.others,
                 .reason = ignored, .bytes = sizeof ignored};
     if (!all.tuning) return strerror(ENOMEM);
-    if (read_file(&r, own->device)) {
+    if (read_file(&r) && gemm_tuning_is_of(r.to, own->device, ignored, sizeof ignored)) {
         all.other_lines = r.shapes - all.tuning->count;
     } else {
         gemm_tuning_free(all.tuning);

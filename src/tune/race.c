@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 enum { LEAST_ROUNDS = 3 };
+static const double LEAST_GAIN = .01;
 
 int gemm_race_calls(const gemm_race_rules *r, double ms)
 {
@@ -46,4 +47,20 @@ double gemm_race(const gemm_race_rules *r, double (*turn)(void *of, int i), void
     }
     qsort(first, (size_t)turns, sizeof *first, compare_numbers);
     return turns && first[0] > 0 ? first[turns / 2] / first[0] - 1 : 0;
+}
+
+int gemm_decide(const double *ms, int count, double spread)
+{
+    const double margin = spread > LEAST_GAIN ? spread : LEAST_GAIN;
+    int best = 0;
+    for (int i = 1; i < count; ++i)
+        if (ms[i] >= 0 && (ms[best] < 0 || ms[i] < ms[best])) best = i;
+    const bool usual_is_close = ms[0] >= 0 && ms[best] >= ms[0] * (1 - margin);
+    return usual_is_close ? 0 : best;
+}
+
+bool gemm_confirm(double *parts, int count)
+{
+    qsort(parts, (size_t)count, sizeof *parts, compare_numbers);
+    return parts[0] >= 0 && parts[count - 2] < 1 - LEAST_GAIN;
 }

@@ -22,7 +22,9 @@ gemm_tuning *gemm_tuning_make(const gemm_chooser *chooser)
 
 void gemm_tuning_free(gemm_tuning *t)
 {
-    for (int i = 0; t && i < GEMM_TUNING_SLOTS; ++i) free(atomic_load(&t->slots[i]));
+    if (!t) return;
+    for (int i = 0; i < GEMM_TUNING_SLOTS; ++i) free(atomic_load(&t->slots[i]));
+    free(t->device);
     free(t);
 }
 

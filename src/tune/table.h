@@ -57,6 +57,7 @@ enum { GEMM_TUNING_SLOTS = 4096 };      /* a power of 2 */
 typedef struct gemm_tuning {
     gemm_tuned *_Atomic slots[GEMM_TUNING_SLOTS];
     const gemm_chooser *chooser;
+    char *device;               /* that the file names, or NULL */
     int count;                  /* of the writer */
     bool unkept;                /* the file could not be written */
 } gemm_tuning;
@@ -88,19 +89,20 @@ int gemm_tuning_list(const gemm_tuning *, gemm_tuned *list[GEMM_TUNING_SHAPES]);
    last as long as the program. */
 void gemm_tuning_configure(const char *folder, const char *isa);
 
-/*
- * Adds what the file has for this chooser. device: that of OpenCL, as gemm_cl_identify says it, or
- * "none". NULL: it is not compared. False: nothing is added, and `reason` says why in a line, or is
- * "" where there is no file.
- */
-bool gemm_tuning_load(gemm_tuning *, const char *device, char *reason, size_t bytes);
+/* Adds what the file has for this chooser. False: nothing is added, and `reason` says why in a
+   line, or is "" where there is no file. */
+bool gemm_tuning_load(gemm_tuning *, char *reason, size_t bytes);
+
+/* Whether the file that was loaded is of this OpenCL device, as gemm_cl_identify says it. NULL:
+   there is none. Else `reason` says which one it is of. */
+bool gemm_tuning_is_of(const gemm_tuning *, const char *device, char *reason, size_t bytes);
 
 /* Prints that the table is not used. */
 void gemm_tuning_say_unused(const char *reason);
 
 /* Adds what this process measured to the file, in one step. What other choosers have there stays. A
-   file that cannot be used is replaced. Two processes lose nothing of each other. The first failure
-   is said. */
+   file that cannot be used, or is of another device, is replaced. Two processes lose nothing of
+   each other. The first failure is said. */
 void gemm_tuning_keep(gemm_tuning *, const char *device);
 
 /* False where the file could not be written. */

@@ -97,7 +97,7 @@ static void run_tuning(const uint8_t *data, size_t size)
     fuzz_write("tuning.txt", head, strlen(head), data + right, size - right);
     gemm_tuning *t = make_table();
     if (!t) return;
-    gemm_tuning_load(t, "none", why, sizeof why);
+    gemm_tuning_load(t, why, sizeof why);
     gemm_tuning_free(t);
 }
 

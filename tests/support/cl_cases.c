@@ -55,10 +55,15 @@ const gemm_cl_row *cl_conv_row(size_t n, char *title, size_t bytes)
     const gemm_cl_family *f = r ? r->family : NULL;
     if (r)
         snprintf(title, bytes, "%s%s%.0d-%dx%d-%dx%d%s%.0d%s",
-                 f->kernel ? f->kernel : f->direct ? "cl_direct" : "cl", r->half ? "-half" : "",
+                 f->kernel ? f->kernel : r->way ? r->way : "cl", r->half ? "-half" : "",
                  r->winograd, r->rows, r->cols, r->wx, r->wy, r->depth ? "-k" : "", r->depth,
                  r->defines);
     return r;
+}
+
+bool cl_needs_plan(const gemm_cl_row *row)
+{
+    return row->family->direct || row->way;
 }
 
 /* How the row of the table rounds that has this row's data, or NULL. Copies of rows have the same
@@ -169,7 +174,7 @@ static conv_call draw_gemv(rng *r)
 /* Whether the row is a kernel that computes only what gemm_cl_can_direct says. */
 static bool is_direct(const gemm_cl_row *row)
 {
-    return row->family->direct && row->family->kernel;
+    return row->family->direct;
 }
 
 /* Any size, stride, padding and channels; of the same size, depthwise, grouped, or 1x1 in place. */
@@ -288,7 +293,7 @@ gemm_status cl_convolve(const conv_call *c, const cl_how *how)
     gemm_context x = context_of(how);
     const gemm_cl_row row = cut_row(how);
     gemm_kept own = {.room = SIZE_MAX};
-    x.kept = row.family->direct && !how->kept ? &own : how->kept;
+    x.kept = cl_needs_plan(&row) && !how->kept ? &own : how->kept;
     gemm_status status = gemm_cl_conv(c, &x, &row);
     const char *lost = gemm_cl_give_to_cpu(c->output, conv_outputs(c) * sizeof(float),
                                            GEMM_CL_CPU_READS);

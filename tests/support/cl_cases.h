@@ -44,6 +44,9 @@ const char *cl_policy_name(char policy);
 /* cl_image as on a discrete GPU. */
 gemm_cl_row cl_ahead_row(void);
 
+/* Whether a convolution of the row packs its weights for a plan. */
+bool cl_needs_plan(const gemm_cl_row *);
+
 /* The n-th of all rows that convolve, or NULL; its name. */
 const gemm_cl_row *cl_conv_row(size_t n, char *title, size_t bytes);
 

@@ -52,7 +52,17 @@ done
 check env-reproducible-auto env GEMM_REPRODUCIBLE=1 GEMM_TRACE="$work/reproducible.csv" \
     ./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights data/kite.jpg
 check env-reproducible-trace sh -c "awk -F, 'NR > 1 { rows += \$1 == \"packed\" && \$16 ~ /^reproducible/ } END { exit rows != NR - 1 || NR < 5 }' $work/reproducible.csv"
-expect_failure env-way "GEMM_WAY='direct' is no way of packed; the ways are: dots winograd4 " env GEMM_WAY=direct $detect
+for row in packed packed_bf16 packed_int8 hybrid auto; do
+    expect_failure "env-way-$row" "GEMM_WAY='Direct' is no way of $row; the ways are: dots winograd4 " \
+        env GEMM_IMPL=$row GEMM_WAY=Direct $detect
+done
+expect_failure env-way-foreign "GEMM_WAY='direct' is no way of packed; " env GEMM_IMPL=packed GEMM_WAY=direct $detect
+for row in stock cl_image; do
+    expect_failure "env-way-$row" "GEMM_WAY='implicit': $row has one way only (packed, cl, hybrid and auto have several)" \
+        env GEMM_IMPL=$row GEMM_WAY=implicit $detect
+done
+expect_failure env-way-tune "GEMM_TUNE=1 measures what is taken without GEMM_WAY='implicit'; unset one" \
+    env GEMM_TUNE=1 GEMM_WAY=implicit $detect
 expect_failure env-check "GEMM_CHECK='yes' is neither 0 nor 1" env GEMM_CHECK=yes $detect
 for keep in '' -1 64MB 1T 1.5G ' 1M' 0x10 99999999999999999999 17179869184G; do
     expect_failure "env-keep-$keep" "GEMM_KEEP='$keep' is no number of bytes; allowed is a whole number" \

@@ -44,6 +44,37 @@ name=$(GEMM_CL_DEVICE=7:0 detect 2>&1 | sed -n 's/.*a part of the name of 0:0 \(
 part=$(echo "${name#*-}" | cut -c 1-7 | tr '[:lower:]' '[:upper:]')
 GEMM_CL_DEVICE=${part:-none} expect cl-device-part-of-name 'Predicted in' detect
 
+# ---- GEMM_WAY ----
+expect_failure cl-way "GEMM_WAY='Direct' is no way of cl; the ways are: gemv direct direct_image direct_winograd winograd2 winograd4 tile" \
+    env GEMM_WAY=Direct "$OUT/darknet" speed "$root/cfg/kite-demo.cfg" 1
+expect_failure cl-way-of-row "GEMM_WAY='tile': cl_direct has one way only" \
+    env GEMM_IMPL=cl_direct GEMM_WAY=tile "$OUT/darknet" speed "$root/cfg/kite-demo.cfg" 1
+# plan VARIABLE=VALUE...: make plan of kite-demo, which has five 3x3 layers of stride 1 and two of stride 2
+plan() { env "$@" "$root/bench/studies/plan.sh" "$OUT/darknet" "$root/cfg/kite-demo.cfg" 2>&1 | grep '^| .* batch'; }
+# goes WAY KERNEL ROW WHY: under GEMM_WAY the layers that can go so do, and no other way comes before it
+goes()
+{
+    plan GEMM_IMPL="${3:-cl}" "GEMM_WAY=$1" >"$work/plan"
+    grep -q "^| 3x3/1 .* | $2 [^|]*| [^|]*|[^|]*|$4[^;]*|\$" "$work/plan" && pass "cl-way-${3:-cl}-$1" ||
+        fail "cl-way-${3:-cl}-$1" "$(cat "$work/plan")"
+}
+goes direct cl_direct cl ' '
+goes direct_image 'cl_direct .* direct' cl ' '
+goes direct_winograd 'cl_direct .* winograd2' cl ' '
+goes winograd2 'cl_winograd .* winograd2' cl ' winograd2: '
+goes winograd4 'cl_winograd .* winograd4' cl ' winograd4: '
+goes tile cl_conv_wide cl ' '
+for way in direct_image winograd4; do
+    OPENCL_LAYERS=$bin/layer_desktop.so GEMM_WAY=$way GEMM_CHECK=1 expect cl-way-right-$way 'calls right, worst error 0.' \
+        "$OUT/darknet" detect "$root/cfg/kite-demo.cfg" "$root/cfg/kite-demo.weights" "$root/data/kite.jpg"
+done
+plan GEMM_IMPL=cl_direct >"$work/row"
+plan GEMM_WAY=direct | cmp -s - "$work/row" && pass cl-way-is-row || fail cl-way-is-row "$(cat "$work/row")"
+
+# ---- make plan, with way and why ----
+plan GEMM_IMPL=hybrid >"$work/plan"
+check cl-plan-hybrid [ "$(grep -c ': [0-9.]* of packed at a multiply' "$work/plan")" = "$(grep -c . "$work/plan")" ]
+
 # ---- where OpenCL's library is ----
 opencl=$(ldconfig -p | awk '/libOpenCL\.so\.1 / { print $NF; exit }')
 mkdir "$work/lib"

@@ -138,6 +138,13 @@ check summary-shares awk 'NR > 1 { sum += $2; if (NR > 2 && $2 + 0 > last) bad =
 bench/studies/plan.sh "$OUT/darknet" cfg/yolov3-tiny.cfg >"$work/plan" 2>&1
 check plan-lines [ "$(grep -c '^| .* batch 1' "$work/plan")" -ge 17 ]
 check plan-why grep -q '^| 3x3/1 .* | 64,10816,288 | packed winograd4 | 398.7 | [1-9][0-9]* | .*winograd4: 0\.[0-9]* times as long as implicit |$' "$work/plan"
+for row in packed packed_bf16 auto; do
+    GEMM_IMPL=$row bench/studies/plan.sh "$OUT/darknet" cfg/yolov3-tiny.cfg >"$work/plan" 2>&1
+    check plan-why-$row [ "$(grep -c '^| [0-9]x[0-9]/.* | [^|]*[a-z0-9]: [^|]* |$' "$work/plan")" = 13 ]
+done
+GEMM_IMPL=packed bench/studies/plan.sh "$OUT/darknet" tests/unit/cfg/chain.cfg >"$work/plan" 2>&1
+check plan-why-chain grep -q '| packed chain | .* | in bands: [0-9]* pieces |$' "$work/plan"
+GEMM_IMPL=packed bench/studies/plan.sh "$OUT/darknet" cfg/yolov3-tiny.cfg >"$work/plan" 2>&1
 check plan-legend [ "$(grep -c '^call: filter/stride' "$work/plan")" = 1 ]
 expect=$(bench/studies/plan.sh "$OUT/darknet" /none 2>&1)
 [ $? = 2 ] && [ "$expect" = "Couldn't open file: /none" ] && pass plan-no-cfg || fail plan-no-cfg "$expect"

@@ -111,6 +111,13 @@ check docs-ways-found [ "$(wc -l <"$work/ways")" -ge 7 ]
 diff "$work/ways" "$work/page-ways" >"$work/missing"
 none docs-ways 'the code has <, docs/packed-ways.md has >'
 
+# The ways of `cl` that GEMM_WAY may name: of the table in ways.c, and of the page.
+sed -n 's/^    {"\([a-z0-9_]*\)", offer_[a-z]*, .*NAMED, .*/\1/p' src/cl/op/ways.c >"$work/ways"
+sed -n '/^### Ways/,/^### /s/^| `\([a-z0-9_]*\)` .*/\1/p' docs/opencl.md >"$work/page-ways"
+check docs-cl-ways-found [ "$(wc -l <"$work/ways")" -ge 7 ]
+diff "$work/ways" "$work/page-ways" >"$work/missing"
+none docs-cl-ways 'the code has <, docs/opencl.md has >'
+
 # The way of a multiply and of a layer, as docs/development.md tells it: each function is in src/, or Darknet's own.
 sed -n '/^## How a multiply runs/,/^## Kinds/s/^    //p' docs/development.md |
     sed 's/src\/[^ ]*//g' | grep -o '\(gemm\|hook\|take\)_[a-z_]*' | sort -u >"$work/hops"

@@ -61,6 +61,9 @@ for isa in $(GEMM_ISA=none $detect 2>&1 | sed -n 's/.*they have: //p'); do
     layers=$(grep -c ',int8,' trace.csv)
     [ "$layers" -ge 6 ] && pass "layers-in-int8-$isa" || fail "layers-in-int8-$isa" "$layers layers of the trace"
 done
+# The trace says why a layer is in 8 bits or not.
+check why-in-8 [ "$(grep -c ',int8,,GEMM_INT8 has it in 8 bits,' trace.csv)" = "$(grep -c ',int8,,' trace.csv)" ]
+check why-in-32 grep -q ',[a-z]*,,int8: GEMM_INT8 has it in fp32' trace.csv
 
 # The OpenCL device gives the same outputs.
 GEMM_INT8=demo.int8 $detect 2>error | sed 's/: Predicted in .*//' >expected

@@ -41,6 +41,8 @@ OCL_ICD_VENDORS=/nonexistent detect GEMM_TUNE=1
 is tune-second-run "15 packed (tuned)" "$(reasons)"
 detect
 is tune-normal-run "15 packed (tuned)" "$(reasons)"
+# The trace says why: the times of the table, then what the row weighed.
+is tune-why 15 "$(grep -c ',packed (tuned),\(packed [0-9.]* ms\|no other row\)[^,]*,[0-9]*$' "$work/trace")"
 is tune-normal-run-quiet '' "$(cat "$work/said")"
 if cmp -s "$work/labels" "$work/expected"; then pass tune-labels; else fail tune-labels 'other labels'; fi
 detect GEMM_THREADS=1
@@ -148,6 +150,7 @@ if grep -Eqx 'kite-demo.cfg: mix [0-9.]+ ms(, [a-z]+ [0-9.]+ of it( \(one pass\)
 else
     fail tune-network-result "$(cat "$work/result")"
 fi
+check tune-network-gain grep -Eqx 'kite-demo.cfg: tuned takes [0-9.]+ of the time without a table \(packed\)' "$work/result"
 detect
 is tune-network-known 0 "$(grep -c '(default)' "$work/trace")"
 is tune-network-quiet '' "$(cat "$work/said")"

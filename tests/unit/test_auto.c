@@ -17,7 +17,7 @@
 #include "support/conv_shape.h"
 #include "support/options.h"
 #include "support/report.h"
-#include "tune/decide.h"
+#include "tune/race.h"
 #include "tune/table.h"
 #include "util/budget.h"
 #include "util/file.h"
@@ -208,7 +208,7 @@ static void test_decide(void)
     } table[] = {{{10, 9, 8}, 2}, {{10, 9.95, 11}, 0}, {{-1, 5, 4}, 2}, {{10, -1, -1}, 0},
                  {{10, 5, -1}, 1}};
     for (size_t i = 0; i < sizeof table / sizeof *table; ++i) {
-        const int winner = gemm_decide(table[i].ms, 3);
+        const int winner = gemm_decide(table[i].ms, 3, 0);
         if (winner != table[i].winner) {
             report_fail("decide", "row %zu: %d instead of %d", i, winner, table[i].winner);
             return;

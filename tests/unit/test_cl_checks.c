@@ -141,8 +141,8 @@ static void test_activations(void)
     const gemm_cl_row *row;
     for (size_t n = 0; (row = cl_conv_row(n, title, sizeof title)); ++n) {
         const char *why = NULL;
-        if (row->winograd || (row->family->kind != GEMM_CL_CHOOSE && gemm_cl_unusable(row)))
-            continue;
+        const bool chooses = row->family->kind == GEMM_CL_CHOOSE;
+        if (row->winograd || row->way || (!chooses && gemm_cl_unusable(row))) continue;
         for (int a = CONV_LINEAR; !why && a < CONV_ACTIVATIONS; ++a)
             why = judge_activation(row, (conv_activation)a);
         snprintf(name, sizeof name, "cl-conv-activation-ends-%s", title);

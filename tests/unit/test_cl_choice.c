@@ -5,10 +5,13 @@
  *
  *   test_cl_choice
  */
+#include "cl/configure.h"
 #include "cl/op/ways.h"
 #include "common/random.h"
 #include "gemm_cl.h"
+#include "op/op.h"
 #include "support/report.h"
+#include "tune/race.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -161,6 +164,43 @@ static void test_direct_choice(void)
         report_right(name, choice == direct_cases[i].choice && parts == direct_cases[i].parts,
                      "choice %d, parts %d", choice, parts);
     }
+}
+
+/* ---- GEMM_WAY ---- */
+
+/* Each way, for which layer and where it is first, with its kernel. A layer that lacks it goes as
+   usual. */
+static void test_ways(void)
+{
+    static const conv_call dots = {.batch = 1, .groups = 1, .c = 256, .n = 64, .h = 1, .w = 1,
+                                   .size = 1, .stride = 1, .out_h = 1, .out_w = 1};
+    static const struct {
+        const char *way;
+        const conv_call *takes, *lacks;
+        const char *on_cpu, *on_bus;    /* kernels */
+    } cases[] = {{"gemv", &dots, &layer, "cl_gemv", "cl_gemv"},
+                 {"direct", &layer, &large, "cl_direct", "cl_direct"},
+                 {"direct_image", &layer, &large, "cl_direct", "cl_direct"},
+                 {"direct_winograd", &layer, &half, "cl_direct", "cl_direct"},
+                 {"winograd2", &layer, &half, "cl_winograd", "cl_tile"},
+                 {"winograd4", &layer, &half, "cl_winograd", "cl_tile"},
+                 {"tile", &layer, NULL, "cl_conv_wide", "cl_tile"}};
+    enum { WAYS = sizeof cases / sizeof *cases };
+    for (int i = 0; i < WAYS; ++i) {
+        bool right = gemm_cl_way(i) && !strcmp(gemm_cl_way(i), cases[i].way);
+        for (int bus = 0; bus < 2; ++bus) {
+            gemm_cl_traits d = bus ? desktop : cpu;
+            d.image_width = d.image_height = 16384;
+            gemm_cl_row row = gemm_cl_best;
+            row.way = cases[i].way;
+            const gemm_cl_offer *o = first_offer(&d, cases[i].takes, &row, row.way);
+            right = right && o && !strcmp(o->row->family->kernel,
+                                          bus ? cases[i].on_bus : cases[i].on_cpu);
+            right = right && (!cases[i].lacks || !first_offer(&d, cases[i].lacks, &row, row.way));
+        }
+        report_right(cases[i].way, right, "another way is first");
+    }
+    report_right("ways", !gemm_cl_way(WAYS), "there are more");
 }
 
 /* ---- the list ---- */
@@ -385,7 +425,7 @@ static void expect_candidate(const gemm_cl_traits *d, const conv_call *c, const 
 {
     gemm_cl_form forms[GEMM_CL_FORMS];
     const gemm_call g = {.M = 64, .N = 169, .K = 576, .ALPHA = 1};
-    const gemm_cl_tuned_op op = {.conv = c, .multiply = c ? NULL : &g};
+    const gemm_op op = c ? gemm_op_of_conv(c) : gemm_op_of_multiply(&g);
     const int count = gemm_cl_forms(d, &op, forms);
     char title[128];
     snprintf(title, sizeof title, "candidates-%s-%s-%s-%d", d->cpu ? "cpu" : "gpu",
@@ -444,7 +484,7 @@ static void test_candidates(void)
 static void test_near(void)
 {
     const conv_call c = LAYER(1, 64, 64, 3, 1, 1, 13);
-    const gemm_cl_tuned_op op = {.conv = &c};
+    const gemm_op op = gemm_op_of_conv(&c);
     const gemm_cl_form base = {&gemm_cl_choices[GEMM_CL_DIRECT_8], 2, 0};
     gemm_cl_form forms[GEMM_CL_FORMS];
     const int count = gemm_cl_forms_near(&op, &base, forms);
@@ -466,7 +506,7 @@ static void test_decisions(void)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         char name[32];
         snprintf(name, sizeof name, "decision-%zu", i);
-        const int winner = gemm_cl_form_decide(cases[i].ms, 3, cases[i].spread);
+        const int winner = gemm_decide(cases[i].ms, 3, cases[i].spread);
         report_right(name, winner == cases[i].winner, "%d and not %d", winner, cases[i].winner);
     }
 }
@@ -487,7 +527,7 @@ static void test_confirm(void)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         double parts[7];
         memcpy(parts, cases[i].parts, sizeof parts);
-        if (gemm_cl_form_confirm(parts, 7) != cases[i].stays) {
+        if (gemm_confirm(parts, 7) != cases[i].stays) {
             report_fail("confirm", "case %zu", i);
             return;
         }
@@ -515,7 +555,7 @@ static void test_clock(void)
             ms[j] = j ? shortest_turn(&r, truth[j], .1) : truth[0] * (1 + .05 * !(i % 3));
         }
         /* The default's own turns were late by up to 5%, and its spread says so. */
-        const int winner = gemm_cl_form_decide(ms, 4, .05);
+        const int winner = gemm_decide(ms, 4, .05);
         wins += winner != 0;
         if (truth[winner] > truth[0]) {
             report_fail("decision-clock", "%g ms replaces %g", truth[winner], truth[0]);
@@ -529,6 +569,7 @@ int main(void)
 {
     test_winograd_choice();
     test_direct_choice();
+    test_ways();
     test_lacks();
     test_room();
     test_image_rules();

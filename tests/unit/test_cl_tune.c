@@ -79,15 +79,14 @@ static const char *judge_multiply(void)
     return !done ? "it declined" : worst.ratio <= 1 ? NULL : why;
 }
 
-static gemm_shape shape_of(const gemm_cl_tuned_op *op)
+static gemm_shape shape_of(const gemm_op *op)
 {
     const gemm_context x = {0};
-    const gemm_op any = op->conv ? gemm_op_of_conv(op->conv) : gemm_op_of_multiply(op->multiply);
-    return gemm_op_shape(&any, &x);
+    return gemm_op_shape(op, &x);
 }
 
 /* What the table has for it. */
-static const gemm_tuned *find(const gemm_cl_tuned_op *op)
+static const gemm_tuned *find(const gemm_op *op)
 {
     const gemm_shape s = shape_of(op);
     gemm_cl_lock();
@@ -96,7 +95,7 @@ static const gemm_tuned *find(const gemm_cl_tuned_op *op)
     return e;
 }
 
-static bool put(const gemm_cl_tuned_op *op, const gemm_cl_form *form)
+static bool put(const gemm_op *op, const gemm_cl_form *form)
 {
     const gemm_shape s = shape_of(op);
     gemm_cl_lock();
@@ -114,13 +113,14 @@ static bool was_tuned(void)
 /* ---- every form runs where the table names it ---- */
 
 /* A form that the table names: right, and where it `must` it is what ran. */
-static void run_form(const gemm_cl_tuned_op *op, const char *title, const gemm_cl_form *form,
+static void run_form(const gemm_op *op, const char *title, const gemm_cl_form *form,
                      gemm_plan **plan, bool must)
 {
     char text[GEMM_CL_FORM_TEXT], name[160];
     gemm_cl_form_print(form, text);
     snprintf(name, sizeof name, "forced-%s-%s", title, text);
-    const char *why = put(op, form) ? op->conv ? judge_conv(op->conv, plan) : judge_multiply()
+    const bool multiplies = op->kind == GEMM_MULTIPLY;
+    const char *why = put(op, form) ? multiplies ? judge_multiply() : judge_conv(op->conv, plan)
                                     : "no room";
     if (!why && must && !was_tuned()) why = "another one ran";
     if (why) report_fail(name, "%s: %s", note.ran, why);
@@ -128,7 +128,7 @@ static void run_form(const gemm_cl_tuned_op *op, const char *title, const gemm_c
 }
 
 /* The candidates of this device. `all`: forms near them and all rows, too. */
-static void run_forms(const gemm_cl_tuned_op *op, const char *title, bool all)
+static void run_forms(const gemm_op *op, const char *title, bool all)
 {
     gemm_cl_form forms[GEMM_CL_FORMS], near[GEMM_CL_FORMS], form = {.parts = 1};
     gemm_plan *plan = NULL;
@@ -144,7 +144,7 @@ static void run_forms(const gemm_cl_tuned_op *op, const char *title, bool all)
     }
     for (int i = 0; all && i < GEMM_CL_CHOICES; ++i) {
         gemm_cl_form_print(&(gemm_cl_form){&gemm_cl_choices[i], 1, 0}, text);
-        if (gemm_cl_form_parse(text, strlen(text), op->conv, &form))
+        if (gemm_cl_form_parse(text, strlen(text), op->kind == GEMM_CONVOLUTION, &form))
             run_form(op, title, &form, &plan, false);
     }
     gemm_plan_drop(&plan);
@@ -155,10 +155,10 @@ static void test_forced(int count, bool all)
     gemm_cl_set_tuning(GEMM_CL_TUNED);
     for (int i = 0; i < count; ++i) {
         conv_call c = make_conv(&shapes[i]);
-        run_forms(&(gemm_cl_tuned_op){.conv = &c}, shapes[i].name, all && i == 0);
+        run_forms(&(gemm_op){GEMM_CONVOLUTION, {.conv = &c}}, shapes[i].name, all && i == 0);
         conv_shape_free(&c);
     }
-    run_forms(&(gemm_cl_tuned_op){.multiply = &product}, "multiply", all);
+    run_forms(&(gemm_op){.multiply = &product}, "multiply", all);
     /* The same table, which is not to be used. */
     gemm_cl_set_tuning(GEMM_CL_UNTUNED);
     const char *why = judge_multiply();
@@ -171,7 +171,7 @@ static void test_studies(void)
 {
     static const char *const rows[] = {"cl_winograd", "cl_direct", "cl_direct_image"};
     const gemm_cl_form form = {&gemm_cl_choices[GEMM_CL_TILE_32x64], 1, 0};
-    put(&(gemm_cl_tuned_op){.multiply = &product}, &form);
+    put(&(gemm_op){.multiply = &product}, &form);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         const gemm_variant *v = gemm_find(rows[i]);
         char name[64];
@@ -193,8 +193,7 @@ static void test_measure(void)
         gemm_plan *plan = NULL;
         conv_call c = make_conv(&shapes[i % SHAPES]);
         const bool multiplies = i == SHAPES;
-        const gemm_cl_tuned_op op = {.conv = multiplies ? NULL : &c,
-                                     .multiply = multiplies ? &product : NULL};
+        const gemm_op op = multiplies ? gemm_op_of_multiply(&product) : gemm_op_of_conv(&c);
         const char *why = multiplies ? judge_multiply() : judge_conv(&c, &plan);
         const gemm_tuned *e = find(&op);
         if (!why && (!e || !strstr(e->times, "default") || !strstr(e->times, " ms")))
@@ -257,7 +256,7 @@ static void take(captured c, char said[1024])
 }
 
 /* The table of the file is read. `said` becomes what stderr got. Returns the entry of the op. */
-static const gemm_tuned *read_again(const gemm_cl_tuned_op *op, char said[1024])
+static const gemm_tuned *read_again(const gemm_op *op, char said[1024])
 {
     const captured c = capture();
     gemm_cl_forget_forms(false);
@@ -270,7 +269,7 @@ static const gemm_tuned *read_again(const gemm_cl_tuned_op *op, char said[1024])
 /* A table that cannot be written is said once, in the words of the table of rows. */
 static void test_unkept(void)
 {
-    const gemm_cl_tuned_op op = {.multiply = &product};
+    const gemm_op op = gemm_op_of_multiply(&product);
     const gemm_cl_form form = {&gemm_cl_choices[GEMM_CL_TILE_32x64], 1, 0};
     static const char end[] = "; it is kept in memory\n";
     char said[1024], begin[1024] = "";
@@ -291,7 +290,7 @@ static void test_unkept(void)
 }
 
 /* The good table with `from` replaced is not used, and one line says why. */
-static void expect_refused(const char *name, const gemm_cl_tuned_op *op, const char *good,
+static void expect_refused(const char *name, const gemm_op *op, const char *good,
                            const char *from, const char *to, const char *why)
 {
     char text[8192] = "", said[1024];
@@ -319,7 +318,7 @@ static void test_file(void)
         {"table-end", "end 1", "end 2", "line 8 is damaged"},
         {"table-cut", "\nend 1\n", "", "is damaged"},
         {"table-more", "end 1\n", "end 1\nmore\n", "line 8 is damaged"}};
-    const gemm_cl_tuned_op op = {.multiply = &product};
+    const gemm_op op = gemm_op_of_multiply(&product);
     const gemm_cl_form form = {&gemm_cl_choices[GEMM_CL_TILE_32x64], 3, 0};
     char good[8192], said[1024];
     gemm_cl_forget_forms(true);
@@ -335,14 +334,14 @@ static void test_file(void)
     /* What cannot be used is replaced, and what can is added to. */
     gemm_call wider = product;
     wider.ALPHA = 1, wider.N = 49;
-    put(&(gemm_cl_tuned_op){.multiply = &wider}, &form);
+    put(&(gemm_op){.multiply = &wider}, &form);
     e = read_again(&op, said);
-    const bool replaced = !e && !*said && find(&(gemm_cl_tuned_op){.multiply = &wider});
+    const bool replaced = !e && !*said && find(&(gemm_op){.multiply = &wider});
     write_text(good);
     gemm_cl_forget_forms(true);
-    put(&(gemm_cl_tuned_op){.multiply = &wider}, &form);
+    put(&(gemm_op){.multiply = &wider}, &form);
     e = read_again(&op, said);
-    report_right("table-merged", replaced && e && find(&(gemm_cl_tuned_op){.multiply = &wider}),
+    report_right("table-merged", replaced && e && find(&(gemm_op){.multiply = &wider}),
                  "replaced %d, said: %s", replaced, said);
 }
 
@@ -351,7 +350,7 @@ static void test_file(void)
 static void test_first(void)
 {
     conv_call c = make_conv(&shapes[0]);
-    const gemm_cl_tuned_op op = {.conv = &c};
+    const gemm_op op = gemm_op_of_conv(&c);
     gemm_cl_form forms[GEMM_CL_FORMS];
     const gemm_cl_traits traits = gemm_cl_opened()->traits;
     const int count = gemm_cl_forms(&traits, &op, forms);
@@ -388,7 +387,7 @@ static double tick(void)
 
 /* NULL, or what is wrong about an op with so many seconds after another one took one. `kept`: it
    was measured; else it has the default in memory, and nothing of it is in the file. */
-static const char *judge_limited(const gemm_cl_tuned_op *op, int seconds, bool *kept)
+static const char *judge_limited(const gemm_op *op, int seconds, bool *kept)
 {
     gemm_plan *plan = NULL;
     const char *why = NULL;
@@ -418,7 +417,7 @@ static const char *judge_limited(const gemm_cl_tuned_op *op, int seconds, bool *
 static void test_limit(void)
 {
     conv_call c = make_conv(&shapes[0]);
-    const gemm_cl_tuned_op op = {.conv = &c};
+    const gemm_op op = gemm_op_of_conv(&c);
     const char *why = NULL;
     int seconds = 0;
     bool kept = false;
@@ -434,19 +433,19 @@ static void test_limit(void)
 /* What was measured for a network becomes the default where whole passes are not faster. */
 static void test_settle(void)
 {
-    const gemm_cl_tuned_op op = {.multiply = &product};
+    const gemm_op op = gemm_op_of_multiply(&product);
     const gemm_cl_form form = {&gemm_cl_choices[GEMM_CL_TILE_32x64], 1, 0};
     gemm_call other = product;
     char said[1024];
     other.N = 48;
     gemm_cl_forget_forms(true);
     unlink(path);
-    put(&(gemm_cl_tuned_op){.multiply = &other}, &form);
+    put(&(gemm_op){.multiply = &other}, &form);
     const int kept = gemm_cl_settle_forms(true);
     put(&op, &form);
     const int dropped = gemm_cl_settle_forms(false);
     const gemm_tuned *a = read_again(&op, said);
-    const gemm_tuned *b = find(&(gemm_cl_tuned_op){.multiply = &other});
+    const gemm_tuned *b = find(&(gemm_op){.multiply = &other});
     report_right("table-settled", kept == 1 && dropped == 1 && a && !a->choice.form.row && b &&
                  b->choice.form.row == form.row, "%d kept, %d dropped: %s", kept, dropped,
                  read_text());
@@ -470,7 +469,7 @@ static bool takes_winograd(const conv_call *c)
 static void test_wrong(void)
 {
     conv_call c = make_conv(&(conv_shape){"3x3", 1, 1, 64, 26, 26, 64, 3, 1, 1});
-    const gemm_cl_tuned_op op = {.conv = &c};
+    const gemm_op op = gemm_op_of_conv(&c);
     gemm_plan *plan = NULL;
     if (!takes_winograd(&c)) {
         report_skip_machine("wrong-form", "cl does not take Winograd's algorithm here");

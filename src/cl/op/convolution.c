@@ -160,6 +160,7 @@ static void set_facts(conv_job *j)
     const gemm_cl_op *o = &j->op;
     j->decision = (gemm_cl_decision){.facts = {
         .asked = o->asked, .asked_parts = o->asked->parts, .form = o->form ? o->form->row : NULL,
+        .way = o->way,
         .form_parts = o->form ? o->form->parts : 0, .pools = j->c->pool, .adds = o->adds,
         .aligned = (uintptr_t)j->in->input % 16 == 0, .exact = o->exact}};
     set_sizes(j->decision.facts.sizes[0], j->c);
@@ -424,11 +425,13 @@ static int show(conv_job *j)
     return 0;
 }
 
-static conv_job make_job(const conv_call *c, const gemm_cl_row *row, const gemm_kept *plan)
+static conv_job make_job(const conv_call *c, const gemm_cl_row *row, const gemm_kept *plan,
+                         const char *way)
 {
     conv_job j = {.c = c, .in = c, .op = gemm_cl_conv_op(&gemm_cl_opened()->traits, c, row),
                   .slope = gemm_slope(c->activation), .w = gemm_cl_begin_work(row)};
     j.op.plan = plan;
+    if (!row->way) j.op.way = way;
     return j;
 }
 
@@ -483,7 +486,7 @@ gemm_status gemm_cl_convolve_start(conv_job *j, const conv_call *c, const layer_
                                    const gemm_context *context)
 {
     if (!fits_int(c)) return GEMM_DECLINED;
-    *j = make_job(c, row, context->kept);
+    *j = make_job(c, row, context->kept, context->way);
     j->op.form = form;
     j->op.exact = context->direct;
     if (!take_shortcut(j, shortcut)) return GEMM_DECLINED;
@@ -511,7 +514,7 @@ gemm_status gemm_cl_chain_start(conv_job *j, const conv_call *calls, const layer
     gemm_kept *const *plans = context->chain_kept;
     if (!fits_int(&calls[0]) || !fits_int(&calls[1]) || !plans || !plans[0] || !plans[1])
         return GEMM_DECLINED;
-    *j = make_job(&calls[1], row, plans[1]);
+    *j = make_job(&calls[1], row, plans[1], context->way);
     if (!take_shortcut(j, shortcut)) return GEMM_DECLINED;
     j->in = j->op.in = &calls[0];
     const char *why = decide(j, context->note);
@@ -545,7 +548,7 @@ const char *gemm_cl_build_layer(const gemm_cl_row *row)
     static const conv_call typical = {.batch = 1, .groups = 1, .c = 128, .h = 26, .w = 26, .n = 256,
                                       .size = 1, .stride = 1, .out_h = 26, .out_w = 26};
     const gemm_kept kept = {.room = SIZE_MAX};
-    conv_job j = make_job(&typical, row, &kept);
+    conv_job j = make_job(&typical, row, &kept, NULL);
     gemm_note note = {.decided = 0};
     return decide(&j, &note);
 }

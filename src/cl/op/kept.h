@@ -22,6 +22,7 @@ typedef struct gemm_cl_sizes {
 typedef struct gemm_cl_decision {
     struct {
         const gemm_cl_row *asked, *form;
+        const char *way;
         int asked_parts, form_parts;
         int sizes[2][12];               /* of the layer, and of the depthwise one before it */
         int pools, adds, aligned, exact;    /* adds: a shortcut; aligned: the input. No bool, so

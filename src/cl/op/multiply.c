@@ -227,10 +227,9 @@ const char *gemm_cl_build_job(gemm_cl_job *j, const gemm_call *g, const gemm_cl_
 {
     *j = (gemm_cl_job){.g = g, .asked = row, .w = gemm_cl_begin_work(row)};
     gemm_cl_op o = {.traits = j->w.device->traits, .asked = row, .form = form, .g = *g};
-    char weighed[64];
     if (row->family->kind == GEMM_CL_CLBLAST) return gemm_clblast_missing();
     if (!fits_int(g)) return "a row is longer than the OpenCL kernels' offsets can say";
-    return gemm_cl_walk(&j->w, &o, build_programs, j, weighed, sizeof weighed);
+    return gemm_cl_walk(&j->w, &o, build_programs, j, j->weighed, sizeof j->weighed);
 }
 
 int gemm_cl_prepare(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row,
@@ -307,5 +306,6 @@ gemm_status gemm_cl_multiply_finish(gemm_cl_job *j, bool take, gemm_note *note)
     const bool failed = !take || gemm_cl_take_output(&j->w.C, j->w.policy);
     if (!failed) gemm_cl_fill_note(&j->w, j->w.row != j->asked, note);
     if (!failed) gemm_cl_note_tuned(&j->w, note);
+    if (!failed) strcpy(note->weighed, j->weighed);
     return gemm_cl_end_job(j, failed, note);
 }

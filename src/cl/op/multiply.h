@@ -27,6 +27,7 @@ typedef struct gemm_cl_job {
     int K;                      /* as the kernel steps through it: padded, or g->K */
     gemm_cl_panels panels;
     int part;                   /* of the parts in w.sums, so far */
+    char weighed[64];           /* for the note */
 } gemm_cl_job;
 
 /* Chooses and builds the kernel. NULL, or why the device cannot run the row; nothing is held.

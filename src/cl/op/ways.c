@@ -13,6 +13,7 @@
 #include "cl/op/ways.h"
 
 #include "../../../kernels/cl_strip.h"
+#include "cl/configure.h"
 #include "cl/device/program.h"
 #include "util/winograd.h"
 
@@ -21,9 +22,20 @@
 typedef gemm_cl_op op;
 typedef gemm_cl_offers offers;
 
+/* A way, and what GEMM_WAY calls it. */
+typedef struct way {
+    const char *name;
+    void (*offer)(offers *, const struct way *);
+    int choice;                 /* of `direct`: the kernel. Of `winograd`: m, or 0: the faster */
+    enum { USUAL = 1, NAMED = 2 } use;  /* asked where none is named; GEMM_WAY names it */
+    bool ends;                  /* where it only lacks what comes behind the convolution, that runs
+                                   alone, and no other way is asked */
+} way;
+
 gemm_cl_op gemm_cl_conv_op(const gemm_cl_traits *d, const conv_call *c, const gemm_cl_row *asked)
 {
-    return (op){.traits = *d, .asked = asked, .conv = c, .in = c, .products = c->batch * c->groups,
+    return (op){.traits = *d, .asked = asked, .way = asked->way, .conv = c, .in = c,
+                .products = c->batch * c->groups,
                 .taps = !gemm_conv_is_pointwise(c) || c->pool,
                 .g = {.M = c->n / c->groups, .N = gemm_conv_places(c), .K = gemm_conv_taps(c),
                       .ALPHA = 1.0f}};
@@ -32,6 +44,12 @@ gemm_cl_op gemm_cl_conv_op(const gemm_cl_traits *d, const conv_call *c, const ge
 static bool is_named(const op *o)
 {
     return !gemm_cl_chooses(o->asked);
+}
+
+/* Whether GEMM_WAY, or the row of the table, names the way. */
+static bool is_asked(const op *o, const way *w)
+{
+    return o->way && (w->use & NAMED) && !is_named(o) && !strcmp(o->way, w->name);
 }
 
 /* ---- what a row can do ---- */
@@ -135,11 +153,11 @@ static gemm_cl_offer *offer(offers *l, const char *way, const gemm_cl_row *row, 
                                   .spills = spills});
 }
 
-static void offer_measured(offers *l)
+static void offer_measured(offers *l, const way *w)
 {
     const gemm_cl_form *form = l->op->form;
     if (!form || !form->row) return;
-    offer(l, "measured", form->row, 1, GEMM_CL_SPILLED)->parts = form->parts;
+    offer(l, w->name, form->row, 1, GEMM_CL_SPILLED)->parts = form->parts;
 }
 
 /* The smallest tile of a chain adds in the order of the larger one. */
@@ -157,79 +175,68 @@ static void offer_chain(offers *l)
 }
 
 /* Layers of rows of 16 bits go there too. */
-static void offer_gemv(offers *l)
+static void offer_gemv(offers *l, const way *w)
 {
     const op *o = l->op;
     const gemm_cl_family *f = o->asked->family;
     if (!o->conv || (is_named(o) && (!o->asked->half || f->direct || f->one_column))) return;
     const gemm_cl_row *row = gemm_cl_choose_gemv(&o->traits, o->conv, o->asked->half);
-    if (row) offer(l, "gemv", row, 1, GEMM_CL_SPILLED_AT_LAST);
-    else refuse(l, "gemv", no_filters);
+    if (row) offer(l, w->name, row, 1, GEMM_CL_SPILLED_AT_LAST);
+    else refuse(l, w->name, no_filters);
 }
 
-/* The kernel of cl_direct for a layer, with weights of the form that `asked` has where the layer
-   has that one. */
-static int direct_choice(const gemm_cl_row *asked, const conv_call *c)
+/* The kernel of cl_direct for a layer: the one of the way, where the layer has that one. */
+static int direct_choice(const gemm_cl_row *asked, const conv_call *c, int choice)
 {
-    return gemm_cl_is_depthwise(c) ? GEMM_CL_DIRECT_1
-           : asked->winograd && gemm_cl_can_transform(c) ? GEMM_CL_DIRECT_WINOGRAD
-           : c->size > 3    ? GEMM_CL_DIRECT_4
-           : asked->half    ? GEMM_CL_DIRECT_HALF
-           : asked->texture ? GEMM_CL_DIRECT_IMAGE : GEMM_CL_DIRECT_8;
+    if (gemm_cl_is_depthwise(c)) return GEMM_CL_DIRECT_1;
+    if (c->size > 3) return GEMM_CL_DIRECT_4;
+    return asked->half ? GEMM_CL_DIRECT_HALF : choice;
 }
 
 /* Why cl_direct is not for a layer. A device that shares its memory would write an image of size^2
    times the input for cl_image. One with memory of its own has cl_tile, and a CPU has kernels with
    vectors. Of few filters most rows of a tile would be idle, except in a depthwise layer. Weights
    of 16 bits are for 3x3 layers. A 1x1 layer has 32 bits under cl_image too. */
-static const char *why_not_direct(const op *o, const gemm_cl_row *asked)
+static const char *why_not_direct(const op *o, const way *w)
 {
     enum { LEAST_FILTERS = 8 };
     const conv_call *c = o->conv;
     const bool depthwise = gemm_cl_is_depthwise(c);
-    const bool forced = asked->family->direct || (asked->winograd && gemm_cl_can_transform(c));
-    if (!gemm_cl_can_direct(c) || (asked->half && (depthwise || c->size != 3))) return no_filters;
-    if (forced) return NULL;
+    if (!gemm_cl_can_direct(c) || (o->asked->half && (depthwise || c->size != 3)))
+        return no_filters;
+    if (w->choice == GEMM_CL_DIRECT_WINOGRAD && !gemm_cl_can_transform(c)) return no_filters;
+    if (is_asked(o, w)) return NULL;
     if (o->traits.cpu || !o->traits.unified) return "for GPUs that share memory";
     return depthwise || o->g.M >= LEAST_FILTERS ? NULL : "few filters";
 }
 
 /* A launch costs an Adreno 19 us and more, in which an item computes some hundred steps of K. So
    only a long K is cut. No kernel for 5x5 layers takes an image, because it would spill registers,
-   and none for depthwise layers does, because they have few weights. */
-static void offer_direct_as(offers *l, const gemm_cl_row *asked)
+   and none for depthwise layers does, because they have few weights. Layers of cl_half may have
+   weights of 16 bits there. */
+static void offer_direct(offers *l, const way *w)
 {
     enum { SHORTEST = 1024 };
     const op *o = l->op;
     const gemm_cl_row *small = &gemm_cl_choices[GEMM_CL_DIRECT_4];
-    const char *why = why_not_direct(o, asked);
+    if (!o->conv || (is_named(o) && o->asked->half != GEMM_CL_HALF_B)) return;
+    const char *why = why_not_direct(o, w);
     if (why) {
-        refuse(l, "direct", why);
+        refuse(l, w->name, why);
         return;
     }
-    const gemm_cl_row *row = &gemm_cl_choices[direct_choice(asked, o->conv)];
+    const gemm_cl_row *row = &gemm_cl_choices[direct_choice(o->asked, o->conv, w->choice)];
     const double items = (double)gemm_cl_direct_blocks(o->conv) * ceil_div(o->g.M, row->rows);
     const int parts = gemm_cl_parts_of_items(items * o->products, 2 * o->traits.units, &o->g,
                                              SHORTEST);
-    const char *way = row->winograd ? "direct winograd" : "direct";
-    offer(l, way, row, parts, GEMM_CL_NEVER_SPILLED);
-    if (asked->family->direct && row->rows > small->rows)
-        offer(l, way, small, parts, GEMM_CL_NEVER_SPILLED)->is_smaller = true;
+    offer(l, w->name, row, parts, GEMM_CL_NEVER_SPILLED);
+    if (is_asked(o, w) && !row->winograd && row->rows > small->rows)
+        offer(l, w->name, small, parts, GEMM_CL_NEVER_SPILLED)->is_smaller = true;
 }
 
-/* Where a row wants Winograd's algorithm and cannot have it, the choice of `cl`. Layers of cl_half
-   may have weights of 16 bits there. */
-static void offer_direct(offers *l)
-{
-    const gemm_cl_row *asked = l->op->asked;
-    const bool half = asked->half == GEMM_CL_HALF_B && !asked->family->direct;
-    if (!l->op->conv || (is_named(l->op) && !half)) return;
-    offer_direct_as(l, asked);
-    if (asked->winograd) offer_direct_as(l, &gemm_cl_best);
-}
-
-/* The costs were measured (docs/log/opencl.md). */
-static void offer_winograd(offers *l)
+/* By launches of its own. The costs were measured on CPUs (docs/log/opencl.md). A GPU has it only
+   by measuring, and by name. */
+static void offer_winograd(offers *l, const way *w)
 {
     if (!l->op->conv || is_named(l->op)) return;
     static const gemm_winograd_cost cost = {.element = {14, 18}, .bytes = 4};
@@ -238,25 +245,26 @@ static void offer_winograd(offers *l)
     const gemm_winograd_layer layer = {.channels = c->c, .filters = c->n, .out_h = c->out_h,
                                        .out_w = c->out_w, .vector = d->vector,
                                        .together = {1, 1}};
-    const int m = d->cpu ? gemm_winograd_fastest(&layer, &cost) : 0;
+    const int m = w->choice ? w->choice : d->cpu ? gemm_winograd_fastest(&layer, &cost) : 0;
     if (!m) {
-        refuse(l, "winograd", d->cpu ? "slower" : only_cpu);
+        refuse(l, w->name, d->cpu ? "slower" : only_cpu);
         return;
     }
-    const int choice = GEMM_CL_WINOGRAD + 2 * gemm_cl_vector_choice(d) + (m == 4);
-    const gemm_cl_row *row = &gemm_cl_choices[choice];
-    offer(l, m == 4 ? "winograd4" : "winograd2", row, 1, GEMM_CL_NEVER_SPILLED)->cost =
-        gemm_winograd_ratio(&layer, &cost, m);
+    const int choice = d->cpu ? GEMM_CL_WINOGRAD + 2 * gemm_cl_vector_choice(d)
+                              : GEMM_CL_POINTS_64x64_2;
+    gemm_cl_offer *o = offer(l, m == 4 ? "winograd4" : "winograd2",
+                             &gemm_cl_choices[choice + (m == 4)], 1, GEMM_CL_NEVER_SPILLED);
+    if (d->cpu) o->cost = gemm_winograd_ratio(&layer, &cost, m);
 }
 
 /* The row that the user named, and smaller tiles of its kernel where it spills registers. */
-static void offer_named(offers *l)
+static void offer_named(offers *l, const way *w)
 {
     const gemm_cl_row *row = l->op->asked;
     if (!is_named(l->op)) return;
-    offer(l, "named", row, 1, GEMM_CL_NEVER_SPILLED);
+    offer(l, w->name, row, 1, GEMM_CL_NEVER_SPILLED);
     while ((row = row->instead) && row->family == l->op->asked->family)
-        offer(l, "named", row, 1, GEMM_CL_NEVER_SPILLED)->is_smaller = true;
+        offer(l, w->name, row, 1, GEMM_CL_NEVER_SPILLED)->is_smaller = true;
 }
 
 static const gemm_cl_row *choose_tile(const op *o, const gemm_cl_traits *d, int *parts)
@@ -266,53 +274,71 @@ static const gemm_cl_row *choose_tile(const op *o, const gemm_cl_traits *d, int 
 }
 
 /* The tile for the shape, another one where no image is large enough, and what stands in for it. */
-static void offer_tiles(offers *l)
+static void offer_tiles(offers *l, const way *w)
 {
     const op *o = l->op;
     gemm_cl_traits without = o->traits;
     int parts;
     if (is_named(o)) return;
     const gemm_cl_row *row = choose_tile(o, &o->traits, &parts);
-    const gemm_cl_offer *first = offer(l, "tile", row, parts, GEMM_CL_SPILLED_AT_LAST);
+    const gemm_cl_offer *first = offer(l, w->name, row, parts, GEMM_CL_SPILLED_AT_LAST);
     if (first->refused == no_image) {
         without.images = false;
         row = choose_tile(o, &without, &parts);
-        first = offer(l, "tile", row, parts, GEMM_CL_SPILLED_AT_LAST);
+        first = offer(l, w->name, row, parts, GEMM_CL_SPILLED_AT_LAST);
     }
     if (first->refused == no_sum || first->refused == no_pool) return;
     while ((row = row->instead) && (row->family->conv || !o->conv))
-        offer(l, "tile", row, first->parts, GEMM_CL_SPILLED_AT_LAST);
+        offer(l, w->name, row, first->parts, GEMM_CL_SPILLED_AT_LAST);
 }
 
 /* ---- the table ---- */
 
-static const struct way {
-    void (*offer)(offers *);
-    bool ends;                  /* where it only lacks what comes behind the convolution, that runs
-                                   alone, and no other way is asked */
-} ways[] = {
-    {offer_measured, false},    /* a form that was measured on this device */
-    {offer_gemv, true},         /* filters as large as the image */
-    {offer_direct, false},      /* the kernel reads the input itself */
-    {offer_winograd, true},     /* on a CPU, where it is fastest */
-    {offer_named, true},        /* the row that the user named */
-    {offer_tiles, true},        /* all others */
+static const way ways[] = {
+    {"measured", offer_measured, 0, USUAL, false},  /* a form that was measured on this device */
+    {"gemv", offer_gemv, 0, USUAL | NAMED, true},   /* filters as large as the image */
+    {"direct", offer_direct, GEMM_CL_DIRECT_8, USUAL | NAMED, false},   /* the kernel reads the
+                                                                           input itself */
+    {"direct_image", offer_direct, GEMM_CL_DIRECT_IMAGE, NAMED, false},
+    {"direct_winograd", offer_direct, GEMM_CL_DIRECT_WINOGRAD, NAMED, false},
+    {"winograd", offer_winograd, 0, USUAL, true},   /* on a CPU, where it is fastest */
+    {"winograd2", offer_winograd, 2, NAMED, true},
+    {"winograd4", offer_winograd, 4, NAMED, true},
+    {"named", offer_named, 0, USUAL, true},         /* the row that the user named */
+    {"tile", offer_tiles, 0, USUAL | NAMED, true},  /* all others */
 };
+static const way *const end_of_ways = ways + sizeof ways / sizeof *ways;
 
+const char *gemm_cl_way(int i)
+{
+    for (const way *w = ways; w < end_of_ways; ++w)
+        if ((w->use & NAMED) && i-- == 0) return w->name;
+    return NULL;
+}
+
+/* Offers the way. Whether no other one is asked behind it. */
+static bool offer_last(offers *l, const way *w)
+{
+    w->offer(l, w);
+    const char *why = l->count ? l->list[l->count - 1].refused : NULL;
+    return (w->ends || is_asked(l->op, w)) && (why == no_sum || why == no_pool);
+}
+
+/* The way that is named comes first. Those of a chain have other bits. */
 void gemm_cl_list(const op *o, offers *l)
 {
+    const way *named = ways;
     l->op = o;
     l->count = 0;
     l->why = "the OpenCL row has no kernel for it";
+    while (named < end_of_ways && !is_asked(o, named)) ++named;
     if (o->in != o->conv) {
-        offer_chain(l);
+        if (named == end_of_ways) offer_chain(l);
         return;
     }
-    for (const struct way *w = ways; w < ways + sizeof ways / sizeof *ways; ++w) {
-        w->offer(l);
-        const char *why = l->count ? l->list[l->count - 1].refused : NULL;
-        if (w->ends && (why == no_sum || why == no_pool)) return;
-    }
+    if (named < end_of_ways && offer_last(l, named)) return;
+    for (const way *w = ways; w < end_of_ways; ++w)
+        if (w != named && (w->use & USUAL) && offer_last(l, w)) return;
 }
 
 /* ---- the walk ---- */
@@ -359,9 +385,12 @@ static void weigh(const offers *l, char *text, size_t bytes)
         const char *why = gemm_cl_is_spilled(o->refused)  ? "it spills registers"
                           : gemm_cl_is_faulty(o->refused) ? "left out" : o->refused;
         runs = !why && !o->is_smaller;
-        if (why || o->cost > 0) gemm_append(text, bytes, "%s%s: ", *text ? "; " : "", o->way);
+        const bool measured = o->spills == GEMM_CL_SPILLED;
+        if (why || o->cost > 0 || measured)
+            gemm_append(text, bytes, "%s%s: ", *text ? "; " : "", o->way);
         if (why) gemm_append(text, bytes, "%s", why);
         else if (o->cost > 0) gemm_append(text, bytes, "%.2f of the tiles", o->cost);
+        else if (measured) gemm_append(text, bytes, "the fastest form by the tuning table");
     }
 }
 
@@ -391,10 +420,10 @@ static bool is_for_cpu(const gemm_cl_row *row)
 }
 
 /* What an op is for a kernel: one multiply with the columns of all products. */
-static gemm_call product_of(const gemm_cl_tuned_op *t)
+static gemm_call product_of(const gemm_op *t)
 {
+    if (t->kind == GEMM_MULTIPLY) return *t->multiply;
     const conv_call *c = t->conv;
-    if (!c) return *t->multiply;
     return (gemm_call){.M = c->n / c->groups, .K = gemm_conv_taps(c),
                        .N = (int)fmin((double)gemm_conv_places(c) * c->batch * c->groups, 1 << 30)};
 }
@@ -456,10 +485,10 @@ static bool suits_gpu(const gemm_cl_traits *d, const gemm_cl_row *row, const gem
     return g->M <= THIN && (row->rows >= g->M ? row->rows < 2 * g->M : row->rows == 8);
 }
 
-static bool suits(const gemm_cl_traits *d, const gemm_cl_row *row, const gemm_cl_tuned_op *op,
+static bool suits(const gemm_cl_traits *d, const gemm_cl_row *row, const gemm_op *op,
                   const gemm_call *g)
 {
-    const conv_call *c = op->conv;
+    const conv_call *c = op->kind == GEMM_CONVOLUTION ? op->conv : NULL;
     if (!gemm_cl_is_of_kind(row, c) || (row->family->direct && !suits_direct(row, c))) return false;
     if (row->winograd && !gemm_conv_can_transform(c)) return false;
     if (row->family->one_column && gemm_cl_choose_gemv(d, c, GEMM_CL_SINGLE) != row) return false;
@@ -479,7 +508,7 @@ static bool may_cut(const gemm_cl_row *row, const gemm_call *g, int parts)
 
 /* So many parts that each unit has two groups. */
 static int usual_parts(const gemm_cl_traits *d, const gemm_cl_row *row,
-                       const gemm_cl_tuned_op *op, const gemm_call *g)
+                       const gemm_op *op, const gemm_call *g)
 {
     const double columns = row->family->direct ? (double)gemm_cl_direct_blocks(op->conv) *
                                                      op->conv->batch * op->conv->groups
@@ -491,7 +520,7 @@ static int usual_parts(const gemm_cl_traits *d, const gemm_cl_row *row,
     return parts;
 }
 
-int gemm_cl_forms(const gemm_cl_traits *d, const gemm_cl_tuned_op *op,
+int gemm_cl_forms(const gemm_cl_traits *d, const gemm_op *op,
                   gemm_cl_form forms[GEMM_CL_FORMS])
 {
     const gemm_call g = product_of(op);
@@ -504,7 +533,7 @@ int gemm_cl_forms(const gemm_cl_traits *d, const gemm_cl_tuned_op *op,
     return count;
 }
 
-int gemm_cl_forms_near(const gemm_cl_tuned_op *op, const gemm_cl_form *form,
+int gemm_cl_forms_near(const gemm_op *op, const gemm_cl_form *form,
                        gemm_cl_form forms[GEMM_CL_FORMS])
 {
     enum { LEAST_GROUP = 16 };

@@ -17,6 +17,7 @@ typedef struct gemm_cl_op {
     gemm_cl_traits traits;      /* of the device. Groups are as small as those of a kernel that was
                                    built and not taken */
     const gemm_cl_row *asked;   /* the row of the call */
+    const char *way;            /* that GEMM_WAY or this row names, or NULL */
     const gemm_cl_form *form;   /* that was measured for the op; NULL: none */
     gemm_call g;                /* the multiply, or one product of the convolution */
     const conv_call *conv;      /* NULL: a multiply */
@@ -90,10 +91,10 @@ const char *gemm_cl_walk(gemm_cl_work *, gemm_cl_op *, gemm_cl_attempt *, void *
  *               Adreno too, because some of them are fast at local memory. Those of cl_image only
  *               where memory is shared
  */
-int gemm_cl_forms(const gemm_cl_traits *, const gemm_cl_tuned_op *, gemm_cl_form[GEMM_CL_FORMS]);
+int gemm_cl_forms(const gemm_cl_traits *, const gemm_op *, gemm_cl_form[GEMM_CL_FORMS]);
 
 /* Forms of the same program in other groups, and with other parts of K. Returns how many. */
-int gemm_cl_forms_near(const gemm_cl_tuned_op *, const gemm_cl_form *,
+int gemm_cl_forms_near(const gemm_op *, const gemm_cl_form *,
                        gemm_cl_form[GEMM_CL_FORMS]);
 
 #endif

@@ -32,12 +32,12 @@ static bool runs(candidate *p, const gemm_cl_work *w)
 }
 
 /* One call as the driver makes it. With the lock held. */
-static bool call(tuner *t, const gemm_cl_tuned_op *op, candidate *p)
+static bool call(tuner *t, const gemm_op *op, candidate *p)
 {
     gemm_status status;
     bool right;
     gemm_clear_note(&t->note);
-    if (op->conv) {
+    if (op->kind == GEMM_CONVOLUTION) {
         gemm_cl_conv_job j;
         status = gemm_cl_convolve_start(&j, op->conv, NULL, t->row, &p->form, &t->context);
         if (status != GEMM_DONE) return false;
@@ -100,7 +100,8 @@ double gemm_cl_take_turn(tuner *t, candidate *p)
     gemm_cl_lock();
     gemm_cl_want_times(false);
     take_plan(t, p);
-    const bool done = t->op->conv ? time_calls(t, p, &ms) : time_multiply(t, p, &ms);
+    const bool multiplies = t->op->kind == GEMM_MULTIPLY;
+    const bool done = multiplies ? time_multiply(t, p, &ms) : time_calls(t, p, &ms);
     gemm_cl_unlock();
     return done ? ms : -1;
 }
@@ -110,7 +111,7 @@ double gemm_cl_take_turn(tuner *t, candidate *p)
 /* Before a call whose result is looked at. No element has a value that a right result has. */
 static bool begin_result(tuner *t)
 {
-    if (t->op->multiply) {
+    if (t->op->kind == GEMM_MULTIPLY) {
         gemm_copy_c(t->op->multiply, t->before, true);
         return true;
     }
@@ -122,7 +123,7 @@ static bool begin_result(tuner *t)
 
 static bool copy_result(tuner *t, float *to)
 {
-    if (t->op->multiply) {
+    if (t->op->kind == GEMM_MULTIPLY) {
         gemm_copy_c(t->op->multiply, to, false);
         return true;
     }
@@ -145,7 +146,7 @@ static bool is_close(const float *a, const float *wanted, size_t count)
     return true;
 }
 
-static bool call_once(tuner *t, const gemm_cl_tuned_op *op, candidate *p)
+static bool call_once(tuner *t, const gemm_op *op, candidate *p)
 {
     gemm_cl_lock();
     gemm_cl_want_times(false);
@@ -158,21 +159,21 @@ static bool call_once(tuner *t, const gemm_cl_tuned_op *op, candidate *p)
 /* The op with another result: see spoil. False: no memory. */
 static bool make_spoiled(tuner *t)
 {
-    const conv_call *c = t->op->conv;
     float largest = 0;
-    if (!c) {
+    if (t->op->kind == GEMM_MULTIPLY) {
         t->spoiled_multiply = *t->op->multiply;
         t->spoiled_multiply.ALPHA = 1 - 2 * t->op->multiply->ALPHA;
-        t->spoiled.multiply = &t->spoiled_multiply;
+        t->spoiled = gemm_op_of_multiply(&t->spoiled_multiply);
         return true;
     }
+    const conv_call *c = t->op->conv;
     if (!(t->shift = malloc((size_t)c->n * sizeof *t->shift))) return false;
     for (size_t i = 0; i < t->count; ++i)
         if (isfinite(t->wanted[i])) largest = fmaxf(largest, fabsf(t->wanted[i]));
     for (int i = 0; i < c->n; ++i) t->shift[i] = c->shift[i] + 4 * (1 + largest);
     t->spoiled_conv = *c;
     t->spoiled_conv.shift = t->shift;
-    t->spoiled.conv = &t->spoiled_conv;
+    t->spoiled = gemm_op_of_conv(&t->spoiled_conv);
     return true;
 }
 
@@ -180,7 +181,7 @@ static bool make_spoiled(tuner *t)
    writes nothing would seem right. So the default computes another result there. */
 static bool spoil(tuner *t)
 {
-    const bool made = t->spoiled.conv || t->spoiled.multiply || make_spoiled(t);
+    const bool made = t->spoiled.multiply || make_spoiled(t);
     return made && call_once(t, &t->spoiled, &t->spoiler);
 }
 

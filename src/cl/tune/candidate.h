@@ -16,13 +16,13 @@ typedef struct gemm_cl_candidate {
 /* An op while it is measured. Whoever made it frees `before`, `wanted`, `shift` and what the
    spoiler keeps. */
 typedef struct gemm_cl_tuner {
-    const gemm_cl_tuned_op *op;
+    const gemm_op *op;
     const gemm_cl_row *row;
     gemm_context context;       /* of all calls */
     gemm_note note;
     size_t count;               /* of elements of C, or of the output */
     float *before, *wanted;     /* C before a call; what the default gives */
-    gemm_cl_tuned_op spoiled;   /* the op with another result */
+    gemm_op spoiled;   /* the op with another result */
     gemm_call spoiled_multiply;
     conv_call spoiled_conv;
     float *shift;               /* of that */

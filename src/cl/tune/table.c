@@ -31,12 +31,16 @@ static const char *name_device(gemm_text *text)
 
 static bool read_once(void)
 {
-    char reason[1024];
+    char reason[1024] = "";
     gemm_text device = {0};
     if (own) return true;
     own = gemm_tuning_make(&chooser);
-    if (own && !gemm_tuning_load(own, name_device(&device), reason, sizeof reason) && *reason)
-        gemm_tuning_say_unused(reason);
+    if (own && gemm_tuning_load(own, reason, sizeof reason) &&
+        !gemm_tuning_is_of(own, name_device(&device), reason, sizeof reason)) {
+        gemm_tuning_free(own);
+        own = gemm_tuning_make(&chooser);
+    }
+    if (*reason) gemm_tuning_say_unused(reason);
     gemm_text_free(&device);
     return own;
 }

@@ -66,27 +66,25 @@ bool gemm_cl_forms_are_kept(void)
 
 /* ---- the table ---- */
 
-static gemm_shape shape_of(const gemm_cl_tuned_op *op, const gemm_context *context)
+static gemm_shape shape_of(const gemm_op *op, const gemm_context *context)
 {
     gemm_context x = {.direct = context->direct};
-    const gemm_op any = op->conv ? gemm_op_of_conv(op->conv) : gemm_op_of_multiply(op->multiply);
-    return gemm_op_shape(&any, &x);
+    return gemm_op_shape(op, &x);
 }
 
 /* Other rows are for studies, and always the same. */
 static bool is_tunable(const gemm_cl_row *row)
 {
-    const bool own = gemm_cl_chooses(row) && !row->family->direct && !row->winograd && !row->parts;
-    return own && mode_now();
+    return gemm_cl_chooses(row) && !row->way && !row->parts && mode_now();
 }
 
-static const gemm_tuned *entry_of(const gemm_cl_tuned_op *op, const gemm_context *context)
+static const gemm_tuned *entry_of(const gemm_op *op, const gemm_context *context)
 {
     const gemm_shape shape = shape_of(op, context);
     return gemm_cl_table_find(&shape);
 }
 
-const gemm_cl_form *gemm_cl_form_for(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
+const gemm_cl_form *gemm_cl_form_for(const gemm_op *op, const gemm_cl_row *row,
                                      const gemm_context *context)
 {
     const gemm_tuned *e = is_tunable(row) ? entry_of(op, context) : NULL;
@@ -94,19 +92,19 @@ const gemm_cl_form *gemm_cl_form_for(const gemm_cl_tuned_op *op, const gemm_cl_r
 }
 
 /* Whether the op is to be measured, now or by the next process. */
-static bool is_unmeasured(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
+static bool is_unmeasured(const gemm_op *op, const gemm_cl_row *row,
                           const gemm_context *context)
 {
     return mode_now() == GEMM_CL_MEASURES && is_tunable(row) && !entry_of(op, context);
 }
 
-bool gemm_cl_wants_form(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
+bool gemm_cl_wants_form(const gemm_op *op, const gemm_cl_row *row,
                         const gemm_context *context)
 {
     return is_unmeasured(op, row, context) && !gemm_budget_is_over();
 }
 
-void gemm_cl_leave_form(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
+void gemm_cl_leave_form(const gemm_op *op, const gemm_cl_row *row,
                         const gemm_context *context)
 {
     const gemm_shape shape = shape_of(op, context);
@@ -116,7 +114,7 @@ void gemm_cl_leave_form(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
 
 static const gemm_cl_form by_default = {.parts = 1};
 
-void gemm_cl_keep_default(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
+void gemm_cl_keep_default(const gemm_op *op, const gemm_cl_row *row,
                           const gemm_context *context)
 {
     const gemm_shape shape = shape_of(op, context);
@@ -216,7 +214,7 @@ static double run_off(tuner *t, candidate *usual, candidate *other, bool *confir
         parts[round] = failed ? -1 : (ms[1] + ms[2]) / (ms[0] + ms[3]);
     }
     free(memory);
-    *confirmed = gemm_cl_form_confirm(parts, LAST_ROUNDS);
+    *confirmed = gemm_confirm(parts, LAST_ROUNDS);
     return parts[LAST_ROUNDS / 2];
 }
 
@@ -272,7 +270,7 @@ static bool keep(tuner *t, const gemm_shape *shape, candidate *list, int count)
     const double spread =
         count > 1 ? gemm_race(&rules, turn_of, &(finalists){t, list}, ms, count) : 0;
     for (int i = 0; i < count; ++i) list[i].ms = ms[i];
-    const int winner = gemm_cl_form_decide(ms, count, spread);
+    const int winner = gemm_decide(ms, count, spread);
     describe(list, count, times);
     if (winner) {
         part = run_off(t, &list[0], &list[winner], &confirmed);
@@ -330,7 +328,7 @@ static void after_fork(void)
 }
 GEMM_IN_CHILD(after_fork)
 
-static bool is_wanted(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
+static bool is_wanted(const gemm_op *op, const gemm_cl_row *row,
                       const gemm_context *context)
 {
     gemm_cl_lock();
@@ -339,16 +337,14 @@ static bool is_wanted(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
     return wanted;
 }
 
-void gemm_cl_measure(const gemm_cl_tuned_op *op, const gemm_cl_row *row,
+void gemm_cl_measure(const gemm_op *op, const gemm_cl_row *row,
                      const gemm_context *context)
 {
     const gemm_shape shape = shape_of(op, context);
-    const conv_call *c = op->conv;
-    const gemm_call *g = op->multiply;
+    const gemm_call *g = op->kind == GEMM_MULTIPLY ? op->multiply : NULL;
     tuner t = {.op = op, .row = row, .context = *context};
     t.spoiler = gemm_cl_begin_candidate(&t, &by_default);
-    t.count = c ? (size_t)c->batch * (size_t)c->n * (size_t)gemm_conv_outputs(c)
-                : (size_t)g->M * (size_t)g->N;
+    t.count = gemm_op_output_bytes(op) / sizeof(float);
     t.context.note = &t.note;
     t.context.timed = false;
     pthread_mutex_lock(&one);

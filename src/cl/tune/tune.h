@@ -6,8 +6,8 @@
  *   2. Every candidate of gemm_cl_forms runs once, and has one turn where its result is right. Its
  *      program was tried before (cl/device/trial.h), and is left out where that was wrong.
  *   3. So do those of gemm_cl_forms_near, for the fastest one.
- *   4. The fastest ones and the choice of choice.c take turns. gemm_cl_form_decide decides.
- *   5. Where another form won, both take turns again, A B B A. gemm_cl_form_confirm decides.
+ *   4. The fastest ones and the choice of choice.c take turns. gemm_decide decides.
+ *   5. Where another form won, both take turns again, A B B A. gemm_confirm decides.
  *
  * Operands stay on the device, so a time has the launches and no copies of a layer's input. The
  * layers of a network are measured in their order, and each builds its programs then. So programs
@@ -24,22 +24,22 @@
 /* What the table has for the op under this row, which may be the default. NULL: nothing, or forms
    are not used. It lasts until the table is forgotten. With gemm_cl_lock held, while the device is
    open. */
-const gemm_cl_form *gemm_cl_form_for(const gemm_cl_tuned_op *, const gemm_cl_row *,
+const gemm_cl_form *gemm_cl_form_for(const gemm_op *, const gemm_cl_row *,
                                      const gemm_context *);
 
 /* Whether the op shall be measured, and there is time: with that lock, while the device is open. */
-bool gemm_cl_wants_form(const gemm_cl_tuned_op *, const gemm_cl_row *, const gemm_context *);
+bool gemm_cl_wants_form(const gemm_op *, const gemm_cl_row *, const gemm_context *);
 
 /* Measures the op and puts its form into the table. Without that lock. A matrix C is then as
    before, and an output is undefined. */
-void gemm_cl_measure(const gemm_cl_tuned_op *, const gemm_cl_row *, const gemm_context *);
+void gemm_cl_measure(const gemm_op *, const gemm_cl_row *, const gemm_context *);
 
 /* Gives the default to an op for the rest of this process, where the time for tuning is over before
    it was measured. As gemm_cl_form_for. */
-void gemm_cl_leave_form(const gemm_cl_tuned_op *, const gemm_cl_row *, const gemm_context *);
+void gemm_cl_leave_form(const gemm_op *, const gemm_cl_row *, const gemm_context *);
 
 /* Gives the default to an op that shall be measured and must not change, because it has the bits of
    a chain. As gemm_cl_form_for. */
-void gemm_cl_keep_default(const gemm_cl_tuned_op *, const gemm_cl_row *, const gemm_context *);
+void gemm_cl_keep_default(const gemm_op *, const gemm_cl_row *, const gemm_context *);
 
 #endif

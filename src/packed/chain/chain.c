@@ -69,6 +69,9 @@ static gemm_status run_planned(chain *l, const conv_call *calls, int count,
 {
     if (!packed_chain_run(l, calls, count, context)) return GEMM_DECLINED;
     strcpy(context->note->algorithm, l->quads ? "chain; int8" : "chain");
+    if (context->timed)
+        snprintf(context->note->weighed, sizeof context->note->weighed, "in %s: %d pieces",
+                 l->cut.by_phases ? "phases" : "bands", l->cut.pieces);
     return GEMM_DONE;
 }
 

@@ -24,6 +24,7 @@
 #include "packed/conv/way.h"
 #include "packed/gemm/workspace.h"
 #include "packed/packed.h"
+#include "util/before.h"
 #include "util/caches.h"
 #include "util/ints.h"
 #include "util/threads.h"
@@ -305,21 +306,38 @@ static form form_of(const conv_call *c, const gemm_context *context, const gemm_
     return pairs_win(c, context, p, note.algorithm) ? PAIRS : SINGLE;
 }
 
+static gemm_status convolve_nchwc(const conv_call *c, const gemm_pairs *p,
+                                  const gemm_context *context)
+{
+    if (packed_half_nchwc(c, p, context)) return GEMM_DECLINED;
+    snprintf(context->note->algorithm, sizeof context->note->algorithm, "nchwc; %s",
+             packed_half_name(p));
+    return GEMM_DONE;
+}
+
+/* "bf16: slower than winograd4" */
+static void weigh(const gemm_pairs *p, form f, gemm_note *note)
+{
+    char text[64];
+    const bool pairs = strchr(note->algorithm, ';');
+    snprintf(text, sizeof text, "%s: %s%.30s", packed_half_name(p),
+             f == SINGLE ? "slower than " : pairs ? "faster than single precision" : "no room",
+             f == SINGLE ? note->algorithm : "");
+    gemm_put_before(note->weighed, sizeof note->weighed, text);
+}
+
 gemm_status gemm_half_conv(const conv_call *c, const gemm_context *context, const void *params)
 {
     const gemm_pairs *p = packed_half_pairs(params, context->isa);
     if (gemm_activation_is_behind(c->activation))
         return packed_conv_behind(c, context, params, gemm_half_conv);
-    switch (form_of(c, context, p)) {
-    case DECLINE: return GEMM_DECLINED;
-    case SINGLE: return gemm_packed_conv(c, context, NULL);
-    case PAIRS: return convolve_pairs(c, p, context);
-    case PAIRS_IN_NCHWC: break;
-    }
-    if (packed_half_nchwc(c, p, context)) return GEMM_DECLINED;
-    snprintf(context->note->algorithm, sizeof context->note->algorithm, "nchwc; %s",
-             packed_half_name(p));
-    return GEMM_DONE;
+    const form f = form_of(c, context, p);
+    if (f == DECLINE) return GEMM_DECLINED;
+    const gemm_status status = f == SINGLE  ? gemm_packed_conv(c, context, NULL)
+                               : f == PAIRS ? convolve_pairs(c, p, context)
+                                            : convolve_nchwc(c, p, context);
+    if (context->timed) weigh(p, f, context->note);
+    return status;
 }
 
 gemm_status gemm_half_chain(const conv_call *convs, int count, const layer_call *shortcut,

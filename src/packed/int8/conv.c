@@ -27,6 +27,7 @@
 #include "packed/gemm/workspace.h"
 #include "packed/isa/quads.h"
 #include "packed/packed.h"
+#include "util/before.h"
 #include "util/caches.h"
 #include "util/ints.h"
 #include "util/threads.h"
@@ -483,11 +484,22 @@ gemm_status gemm_int8(const gemm_call *c, const gemm_context *context, const voi
     return gemm_packed(c, context, NULL);
 }
 
+static gemm_status convolve_single(const conv_call *c, const gemm_context *context)
+{
+    const gemm_status status = gemm_packed_conv(c, context, NULL);
+    gemm_note *const note = context->note;
+    if (context->timed)
+        gemm_put_before(note->weighed, sizeof note->weighed,
+                        context->scale ? "int8: not for this layer"
+                                       : "int8: GEMM_INT8 has it in fp32");
+    return status;
+}
+
 gemm_status gemm_int8_conv(const conv_call *c, const gemm_context *context, const void *params)
 {
     const gemm_quads *kernels = params ? params : gemm_quads_find(context->isa);
     job j = {.l = layout_of(c, kernels, kernels->mr)};
-    if (!fits(&j.l, context->scale, context->way)) return gemm_packed_conv(c, context, NULL);
+    if (!fits(&j.l, context->scale, context->way)) return convolve_single(c, context);
     if (gemm_activation_is_behind(c->activation))
         return packed_conv_behind(c, context, params, gemm_int8_conv);
     void *own = NULL;
@@ -499,6 +511,7 @@ gemm_status gemm_int8_conv(const conv_call *c, const gemm_context *context, cons
     if (no_memory) return GEMM_DECLINED;
     context->note->scale = context->scale;
     strcpy(context->note->algorithm, "int8");
+    if (context->timed) strcpy(context->note->weighed, "GEMM_INT8 has it in 8 bits");
     return GEMM_DONE;
 }
 
