@@ -97,6 +97,8 @@ static bool packs(const conv_job *j)
     return j->w.row->family->adds && (t->cpu || !t->unified);
 }
 
+static const char packed[] = "-DPACKED";
+
 static const char *sum_options(const conv_job *j)
 {
     if (j->shortcut) return GEMM_CL_MATH " -DCONV -DSHORTCUT";
@@ -131,7 +133,7 @@ static const char *build(void *job)
     add_size(j->in, &more);
     if (f->direct) gemm_text_add(&more, " -DSTRIDE=%d", j->c->stride);
     add_if(!wide, "-DCONV", &more);
-    add_if(packs(j), "-DPACKED", &more);
+    add_if(packs(j), packed, &more);
     add_if(j->c->pool, "-DPOOL", &more);
     add_if(j->in != j->c, "-DDEPTHWISE", &more);
     add_if(j->shortcut, "-DSHORTCUT", &more);
@@ -321,8 +323,9 @@ static int multiply(conv_job *j)
     values.shares = (int)global[1];
     values.z_shares = (int)global[2];
     const gemm_cl_arguments args =
-        packs(j) ? gemm_cl_packed_list(&values, j->depth_kept, j->shortcut)
-                              : gemm_cl_conv_list(&values, j->depth_kept, j->shortcut);
+        strstr(w->program->options, packed)
+            ? gemm_cl_packed_list(&values, j->depth_kept, j->shortcut)
+            : gemm_cl_conv_list(&values, j->depth_kept, j->shortcut);
     w->parts = parts;
     return gemm_cl_launch(w, w->program, STAGE_MULTIPLY, &args, global, local);
 }
@@ -362,21 +365,19 @@ static int enqueue_winograd(conv_job *j)
     return gemm_cl_winograd_run(l, &j->w, U, j->norm, j->slope);
 }
 
-static int convolve(conv_job *j)
+int gemm_cl_convolve(conv_job *j)
 {
     if (j->w.row->winograd && !j->w.row->family->direct) return enqueue_winograd(j);
     if (j->w.parts > 1 &&
         gemm_cl_need_sums(&j->w, (size_t)j->w.parts, outputs_of(j) * sizeof(float)))
         return -1;
-    if (prepare_weights(j) || (j->sizes.strips && fill_image(j))) return -1;
-    const int rc = multiply(j);
-    return rc == 0 && j->w.sums ? add_sums(j) : rc;
+    return prepare_weights(j) || (j->sizes.strips && fill_image(j)) ? -1 : multiply(j);
 }
 
 static int enqueue(conv_job *j)
 {
     const conv_call *c = j->c;
-    if (convolve(j)) return -1;
+    if (gemm_cl_convolve(j) || (j->w.sums && add_sums(j))) return -1;
     if (!gemm_activation_is_behind(c->activation)) return 0;
     return gemm_cl_activate(&j->w, c->activation, c->batch * c->n * gemm_conv_places(c));
 }

@@ -127,7 +127,7 @@ static cl_mem upload_weights(gemm_cl_work *w, const conv_call *c, const gemm_cl_
 
 /* ---- the plan ---- */
 
-static void release(gemm_cl_kept *k)
+void gemm_cl_drop_kept(gemm_cl_kept *k)
 {
     CL_RELEASE(clReleaseMemObject, k->weights);
     CL_RELEASE(clReleaseMemObject, k->norm);
@@ -146,7 +146,7 @@ static void free_kept(void *data)
     }
     gemm_cl_lock();
     if (k->winograd) gemm_cl_release_slot(SLOT_PACKED_B);
-    release(data);
+    gemm_cl_drop_kept(data);
     gemm_cl_unlock();
 }
 
@@ -174,7 +174,7 @@ static gemm_cl_kept *make_for(const gemm_cl_row *row, cl_mem weights, const floa
     *k = (gemm_cl_kept){.winograd = transformed_of(row), .packed = packed_of(row),
                         .weights = weights, .norm = weights ? upload_new(norm, bytes) : NULL};
     if (k->norm) return k;
-    release(k);
+    gemm_cl_drop_kept(k);
     return NULL;
 }
 
@@ -201,7 +201,7 @@ static void drop_other(const gemm_cl_row *row, gemm_kept *plan)
 {
     gemm_cl_kept *k = plan->data;
     if (!k || (k->winograd == transformed_of(row) && k->packed == packed_of(row))) return;
-    release(k);
+    gemm_cl_drop_kept(k);
     plan->data = NULL;
     plan->bytes = 0;
 }
@@ -246,9 +246,4 @@ bool gemm_cl_keep_quads(gemm_kept *plan, gemm_cl_kept *k, size_t bytes)
     plan->bytes = bytes;
     plan->free = free_kept;
     return true;
-}
-
-void gemm_cl_drop_quads(gemm_cl_kept *k)
-{
-    release(k);
 }

@@ -66,6 +66,8 @@ gemm_cl_kept *gemm_cl_upload_quads(const gemm_cl_row *, const void *quads, size_
 /* Gives this to the plan, which has nothing for the row. False: it has no room, and the caller
    drops this at the end of the call. */
 bool gemm_cl_keep_quads(gemm_kept *plan, gemm_cl_kept *, size_t bytes);
-void gemm_cl_drop_quads(gemm_cl_kept *);
+
+/* Releases what no plan has. */
+void gemm_cl_drop_kept(gemm_cl_kept *);
 
 #endif
