@@ -377,7 +377,8 @@ int gemm_cl_convolve(conv_job *j)
 static int enqueue(conv_job *j)
 {
     const conv_call *c = j->c;
-    if (gemm_cl_convolve(j) || (j->w.sums && add_sums(j))) return -1;
+    const bool cut = j->w.parts > 1;
+    if (gemm_cl_convolve(j) || (cut && add_sums(j))) return -1;
     if (!gemm_activation_is_behind(c->activation)) return 0;
     return gemm_cl_activate(&j->w, c->activation, c->batch * c->n * gemm_conv_places(c));
 }

@@ -24,7 +24,8 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { FROM = 3 };              /* where an input begins in its buffer: at no multiple of 16 bytes */
+/* Where an input begins in its buffer: at no multiple of 16 bytes. */
+enum { FROM = 3 };
 
 /* With K in `parts`. A wrong program may store behind them, so they get a large buffer. */
 static gemm_cl_work begin(gemm_cl_kit *k, int parts)
@@ -179,12 +180,13 @@ static int cols_of(const gemm_cl_kit *k)
     return k->row.cols * max_int(k->row.wx, 1);
 }
 
-/* More steps of K than local memory, a group, a strip or a run of HALF_SUMS has at once. */
+/* More steps of K than local memory, a group, a strip or a run of HALF_SUMS has at once. A vector
+   of fewer than 64 is not for cl_gemv. */
 static int steps_of(const gemm_cl_kit *k)
 {
     const gemm_cl_family *f = k->row.family;
     const bool strips = f->shares && !gemm_cl_kit_has(k, "-DPOOL");
-    const int K = k->row.depth ? 2 * k->row.depth : f->one_column ? 4 * k->row.wx + 8
+    const int K = k->row.depth ? 2 * k->row.depth : f->one_column ? 4 * k->row.wx + 64
                   : strips ? CL_KC : 40;
     return K + (aligns(k) ? 4 : 3);
 }
@@ -245,6 +247,7 @@ static void try_multiply(gemm_cl_kit *k)
     g.lda = (g.TA ? g.M : g.K) + more;
     g.ldb = (g.TB ? g.K : g.N) + more;
     g.ldc = g.N + 3;
+    if (k->row.family->one_column) g.N = g.ldb = g.ldc = 1;
     gemm_cl_view A = input_view(k, SLOT_TRIAL_A, from, (size_t)((g.TA ? g.K : g.M) * g.lda));
     gemm_cl_view B = input_view(k, SLOT_TRIAL_B, from, (size_t)((g.TB ? g.N : g.K) * g.ldb));
     A.device_ld = (size_t)g.lda;
@@ -285,7 +288,7 @@ static void set_map(const gemm_cl_kit *k, conv_call *c)
     c->size = gemm_cl_kit_number(k, "-DSIZE", window ? 3 : f->one_column ? 4 : looks ? 2 : 1);
     c->stride = f->direct ? gemm_cl_kit_number(k, "-DSTRIDE", 1) : steps ? 2 : 1;
     c->pad = looks ? c->size / 2 : 0;
-    c->out_h = f->one_column ? 1 : c->pool ? 6 : 5;
+    c->out_h = f->one_column ? 1 : (window ? 5 : 3) + c->pool;
     c->out_w = f->one_column ? 1 : ((cols_of(k) / 2 + 4) | 1) + c->pool;
     if (f->direct) c->out_w = c->pool ? 8 : 7;
     if (gemm_cl_kit_has(k, "-DALIGNED_B")) c->out_w = (int)round_up((size_t)c->out_w, 4);

@@ -23,7 +23,7 @@ static bool has_room(const gemm_cl_kit *k)
 static void set_row(gemm_cl_kit *k)
 {
     const bool halves = gemm_cl_kit_has(k, "-DHALF_SUMS") || gemm_cl_kit_has(k, "-DHALF_A");
-    const bool points = gemm_cl_kit_has(k, "-DWINOGRAD");
+    const int tile = strncmp(k->p->name, "cl_winograd", 11) ? 0 : 4;     /* where none is said */
     snprintf(k->defines, sizeof k->defines, "-DVECTOR=%d", gemm_cl_kit_number(k, "-DVECTOR", 1));
     k->row = (gemm_cl_row){
         .family = gemm_cl_family_of(k->p->name), .defines = k->defines,
@@ -32,7 +32,7 @@ static void set_row(gemm_cl_kit *k)
         .depth = gemm_cl_kit_number(k, "-DBK", 0), .slices = gemm_cl_kit_number(k, "-DSLICES", 0),
         .half = halves ? GEMM_CL_HALF_SUMS : GEMM_CL_SINGLE,
         .texture = gemm_cl_kit_has(k, "-DTEXTURE"),
-        .winograd = points ? 2 : gemm_cl_kit_number(k, "-DTILE", 0)};
+        .winograd = gemm_cl_kit_number(k, "-DTILE", gemm_cl_kit_has(k, "-DWINOGRAD") ? 2 : tile)};
 }
 
 static void run(gemm_cl_kit *k)
