@@ -26,7 +26,6 @@
 #include "cl/op/convolution.h"
 
 #include "cl/device/pending.h"
-#include "cl/memory/left.h"
 #include "cl/op/layers.h"
 #include "util/text.h"
 #include "util/winograd.h"
@@ -402,20 +401,15 @@ fail:
 
 static int show(conv_job *j)
 {
-    const conv_call *c = j->c, *in = j->in;
+    const conv_call *c = j->c;
     gemm_cl_work *w = &j->w;
-    const size_t area = (size_t)in->h * (size_t)in->w;
-    const size_t filters = (size_t)c->batch * (size_t)c->n, outputs = (size_t)gemm_conv_outputs(c);
     const size_t kept_a = w->A.copied, kept_b = w->B.copied;    /* uploaded for the plan */
     const layer_input *more = j->shortcut ? &j->shortcut->input[1] : NULL;
-    const bool later = j->kept && gemm_cl_may_stay(c->output, filters * outputs * sizeof(float));
     w->A = gemm_cl_dense_view(w, c->weights, (size_t)c->n, (size_t)j->op.g.K, false);
-    w->B = gemm_cl_dense_view(w, in->input, (size_t)c->batch * (size_t)c->c, area, later);
-    w->C = gemm_cl_dense_view(w, c->output, filters, outputs, later);
-    w->C.overwrite = true;
+    gemm_cl_view_conv(w, j->in, c, j->kept);
     /* What a shortcut adds. A is free for it, because the plan has the weights then. */
     if (more)
-        w->A = gemm_cl_dense_view(w, more->data, (size_t)c->batch, (size_t)more->size, later);
+        w->A = gemm_cl_dense_view(w, more->data, (size_t)c->batch, (size_t)more->size, w->C.later);
     /* B first: the CPU compares A with the kept weights while B is on the bus. */
     if (w->policy->input(&w->B, SLOT_B) || (!j->kept && w->policy->input(&w->A, SLOT_A)) ||
         (j->shortcut && w->policy->input(&w->A, SLOT_SECOND)) || w->policy->output(&w->C) ||

@@ -12,7 +12,6 @@
 #include "cl/op/int8.h"
 
 #include "cl/device/scratch.h"
-#include "cl/memory/left.h"
 #include "cl/op/kept.h"
 #include "cl/op/layers.h"
 #include "int8/layer.h"
@@ -172,14 +171,14 @@ static int prepare_weights(job *j, const gemm_context *context, bool *single)
     float *norm = malloc(norms * sizeof *norm);
     if (quads && norm) {
         *single = !round_filters(j, context->scale, quads, norm);
-        if (!*single) j->kept = gemm_cl_upload_quads(row, quads, bytes, norm, norms);
+        if (!*single)
+            j->kept = gemm_cl_keep_quads(row, context->kept, quads, bytes, norm, norms, &j->own);
     } else {
         gemm_cl_say("out of memory");
     }
     free(quads);
     free(norm);
     if (!j->kept) return -1;
-    j->own = !gemm_cl_keep_quads(context->kept, j->kept, bytes + norms * sizeof *norm);
     j->w.A.copied = bytes + norms * sizeof *norm;
     return 0;
 }
@@ -267,12 +266,7 @@ static int show(job *j)
 {
     const conv_call *c = j->c;
     gemm_cl_work *w = &j->w;
-    const size_t area = (size_t)c->h * (size_t)c->w, places = (size_t)gemm_conv_outputs(c);
-    const size_t filters = (size_t)c->batch * (size_t)c->n;
-    const bool later = !j->own && gemm_cl_may_stay(c->output, filters * places * sizeof(float));
-    w->B = gemm_cl_dense_view(w, c->input, (size_t)c->batch * (size_t)c->c, area, later);
-    w->C = gemm_cl_dense_view(w, c->output, filters, places, later);
-    w->C.overwrite = true;
+    gemm_cl_view_conv(w, c, c, !j->own);
     return w->policy->input(&w->B, SLOT_B) || w->policy->output(&w->C) ? -1 : 0;
 }
 

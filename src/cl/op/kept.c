@@ -232,18 +232,16 @@ gemm_cl_kept *gemm_cl_kept_quads(const gemm_cl_row *row, const gemm_kept *plan)
     return k && k->packed == row ? k : NULL;
 }
 
-gemm_cl_kept *gemm_cl_upload_quads(const gemm_cl_row *row, const void *quads, size_t bytes,
-                                   const float *norm, size_t norms)
+gemm_cl_kept *gemm_cl_keep_quads(const gemm_cl_row *row, gemm_kept *plan, const void *quads,
+                                 size_t bytes, const float *norm, size_t norms, bool *own)
 {
-    return make_for(row, upload_new(quads, bytes), norm, norms * sizeof *norm);
-}
-
-bool gemm_cl_keep_quads(gemm_kept *plan, gemm_cl_kept *k, size_t bytes)
-{
-    if (!plan || bytes > plan->room) return false;
-    drop_other(k->packed, plan);
+    const size_t more = norms * sizeof *norm;
+    gemm_cl_kept *k = make_for(row, upload_new(quads, bytes), norm, more);
+    *own = k && (!plan || bytes + more > plan->room);
+    if (!k || *own) return k;
+    drop_other(row, plan);
     plan->data = k;
-    plan->bytes = bytes;
+    plan->bytes = bytes + more;
     plan->free = free_kept;
-    return true;
+    return k;
 }

@@ -12,6 +12,7 @@
 #include "cl/op/launch.h"
 
 #include "cl/device/pending.h"
+#include "cl/memory/left.h"
 #include "util/text.h"
 
 #include <stdio.h>
@@ -35,6 +36,16 @@ gemm_cl_view gemm_cl_dense_view(const gemm_cl_work *w, const float *host, size_t
 {
     return (gemm_cl_view){.host = (float *)host, .rows = rows, .cols = cols, .ld = cols,
                           .later = later, .threads = w->copy_threads};
+}
+
+void gemm_cl_view_conv(gemm_cl_work *w, const conv_call *in, const conv_call *c, bool later)
+{
+    const size_t area = (size_t)in->h * (size_t)in->w, places = (size_t)gemm_conv_outputs(c);
+    const size_t filters = (size_t)c->batch * (size_t)c->n;
+    later = later && gemm_cl_may_stay(c->output, filters * places * sizeof(float));
+    w->B = gemm_cl_dense_view(w, in->input, (size_t)in->batch * (size_t)in->c, area, later);
+    w->C = gemm_cl_dense_view(w, c->output, filters, places, later);
+    w->C.overwrite = true;
 }
 
 /* ---- the row's kernel ---- */

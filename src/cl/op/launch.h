@@ -86,6 +86,9 @@ void gemm_cl_share_copies(gemm_cl_work *, const gemm_context *);
 gemm_cl_view gemm_cl_dense_view(const gemm_cl_work *, const float *, size_t rows, size_t cols,
                                 bool later);
 
+/* The input of `in` as B and the output of `c` as C. `later`: the output may stay on the device. */
+void gemm_cl_view_conv(gemm_cl_work *, const conv_call *in, const conv_call *c, bool later);
+
 /* NULL, or why the device cannot run the row, as far as it is known before its kernel is built. */
 const char *gemm_cl_limit(const gemm_cl_row *, const gemm_cl_traits *);
 
