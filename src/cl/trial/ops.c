@@ -68,7 +68,7 @@ static float *take_sums(gemm_cl_kit *k, cl_mem sums, int parts, size_t n)
 
 /* ---- layers without weights ---- */
 
-/* Outputs of a route, a maxpool and a shortcut of one size follow below. */
+/* What the options of the program decide is set by fit_layer. */
 static const struct {
     const char *kernel;
     layer_call call;
