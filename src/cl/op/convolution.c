@@ -522,7 +522,6 @@ static void fill_note(const conv_job *j, gemm_note *note)
 {
     const int m = j->w.row->winograd;
     gemm_cl_fill_note(&j->w, true, note);
-    gemm_cl_note_tuned(&j->w, note);
     if (j->in != j->c) snprintf(note->algorithm, sizeof note->algorithm, "chain");
     else snprintf(note->algorithm, sizeof note->algorithm, m ? "winograd%d" : "direct", m);
     if (m) note->transform = gemm_winograd_transform(m);

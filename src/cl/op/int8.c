@@ -218,14 +218,6 @@ static int round_image(job *j, cl_mem quads)
                                 (size_t)planes);
 }
 
-/* Whether the device has room for a group of the built kernel. */
-static bool has_room(const gemm_cl_work *w)
-{
-    const int items = w->row->wx * w->row->wy * max_int(w->row->slices, 1);
-    return (size_t)items <= w->program->group_items &&
-           w->program->local <= (cl_ulong)w->device->traits.local;
-}
-
 /* The program of the row. Where it cannot be had, usual arithmetic replaces dot products. 0 or
    -1. */
 static int build_row(job *j)
@@ -241,7 +233,7 @@ static int build(job *j)
 {
     if (is_wide(j)) return build_row(j);
     if (build_row(j)) return -1;
-    if (has_room(&j->w)) return 0;
+    if (!gemm_cl_why_no_room(&j->w)) return 0;
     j->w.row = &small_group;
     return build_row(j);
 }

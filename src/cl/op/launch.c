@@ -78,8 +78,7 @@ bool gemm_cl_has_small_groups(const gemm_cl_work *w)
     return w->program && w->program->group_items < (size_t)least_group(w->row);
 }
 
-/* NULL, or why the device cannot run the built kernel. */
-static const char *why_refused(const gemm_cl_work *w)
+const char *gemm_cl_why_no_room(const gemm_cl_work *w)
 {
     if (gemm_cl_has_small_groups(w))
         return "the OpenCL device has smaller work-groups for the kernel than it needs";
@@ -137,7 +136,7 @@ const char *gemm_cl_build_row(gemm_cl_work *w, const char *more)
     gemm_text_add(&options, "%s", more);
     w->program = gemm_cl_build(w->row->family->kernel, gemm_text_whole(&options), &why);
     gemm_text_free(&options);
-    if (w->program) why = why_refused(w);
+    if (w->program) why = gemm_cl_why_no_room(w);
     return !why && is_spilled(w) ? spilled : why;
 }
 
@@ -338,6 +337,7 @@ void gemm_cl_fill_note(const gemm_cl_work *w, bool chosen, gemm_note *note)
 {
     if (chosen || spills(w) || gemm_cl_moved_memory())
         gemm_cl_describe_work(w, note->ran, sizeof note->ran);
+    if (w->form) gemm_append(note->ran, sizeof note->ran, " tuned");
     const bool known = w->program && !w->unfinished;
     note->kernel_ms = known ? gemm_cl_stages_ms(w, STAGE_PREPARE, STAGE_SUM) : -1.0;
     note->waited_ms = w->C.waited_ms;

@@ -103,6 +103,9 @@ bool gemm_cl_is_spilled(const char *why);
 /* Whether the built kernel has smaller groups than the row needs. */
 bool gemm_cl_has_small_groups(const gemm_cl_work *);
 
+/* NULL, or why the device has no room for the built kernel. */
+const char *gemm_cl_why_no_room(const gemm_cl_work *);
+
 /*
  * Sets `local`, the group of the row's kernel. `global` counts items: x across the columns of C, y
  * down its rows, z over parts and products. It is rounded up to whole groups. Where the row has
@@ -143,12 +146,6 @@ int gemm_cl_take_result(gemm_cl_work *, bool timed);
 
 /* Fills the note of a call that went well. `chosen`: the row is not the one that the call named. */
 void gemm_cl_fill_note(const gemm_cl_work *, bool chosen, gemm_note *);
-
-/* Says in the note of a call that its form was measured. */
-static inline void gemm_cl_note_tuned(const gemm_cl_work *w, gemm_note *note)
-{
-    if (w->form) gemm_append(note->ran, sizeof note->ran, " tuned");
-}
 
 /*
  * Ends a call in whatever state it is: the matrices are the CPU's again, nothing is in flight. Only

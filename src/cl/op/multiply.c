@@ -316,6 +316,5 @@ gemm_status gemm_cl_multiply_finish(gemm_cl_job *j, bool take, gemm_note *note)
 {
     const bool failed = !take || gemm_cl_take_output(&j->w.C, j->w.policy);
     if (!failed) gemm_cl_fill_note(&j->w, j->w.row != j->asked, note);
-    if (!failed) gemm_cl_note_tuned(&j->w, note);
     return gemm_cl_end_job(j, failed, note);
 }

@@ -158,7 +158,7 @@ gemm_cl_operand gemm_cl_kit_operand(gemm_cl_kit *k, gemm_cl_slot slot, int first
     const size_t count = (size_t)first + (size_t)n;
     const float *all = gemm_cl_kit_made_up(k, count);
     cl_mem mem = gemm_cl_kit_buffer(k, slot, all, count, false);
-    return (gemm_cl_operand){all + first, mem, (size_t)first};
+    return (gemm_cl_operand){all + first, mem};
 }
 
 gemm_cl_output gemm_cl_kit_output(gemm_cl_kit *k, int n)

@@ -57,7 +57,6 @@ float *gemm_cl_kit_norm(gemm_cl_kit *, int n);
 typedef struct gemm_cl_operand {
     const float *at;
     cl_mem mem;
-    size_t first;
 } gemm_cl_operand;
 
 gemm_cl_operand gemm_cl_kit_operand(gemm_cl_kit *, gemm_cl_slot, int first, int n);

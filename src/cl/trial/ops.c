@@ -40,7 +40,7 @@ static gemm_cl_work begin(gemm_cl_kit *k, int parts)
 static gemm_cl_view input_view(gemm_cl_kit *k, gemm_cl_slot slot, int from, size_t n)
 {
     const gemm_cl_operand o = gemm_cl_kit_operand(k, slot, from, (int)n);
-    return (gemm_cl_view){.host = (float *)o.at, .mem = o.mem, .offset = o.first};
+    return (gemm_cl_view){.host = (float *)o.at, .mem = o.mem, .offset = (size_t)from};
 }
 
 static gemm_cl_view output_view(const gemm_cl_output *o)

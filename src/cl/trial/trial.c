@@ -3,21 +3,12 @@
 #include "cl/trial/trial.h"
 
 #include "cl/device/pending.h"
+#include "cl/op/launch.h"
 #include "cl/trial/kit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Whether the device has room for the built kernel: its groups, as large as its options say, and
-   its local memory. No row runs it otherwise. */
-static bool has_room(const gemm_cl_kit *k)
-{
-    const int items = gemm_cl_kit_number(k, "-DWX", 1) * gemm_cl_kit_number(k, "-DWY", 1) *
-                      gemm_cl_kit_number(k, "-DSLICES", 1);
-    return k->p->local <= (cl_ulong)gemm_cl_opened()->traits.local &&
-           (k->row.family->any_group || (size_t)items <= k->p->group_items);
-}
 
 /* The row that such a program is of, as far as its options tell. */
 static void set_row(gemm_cl_kit *k)
@@ -54,8 +45,9 @@ gemm_cl_verdict gemm_cl_try(const gemm_cl_program *p, char *reason, size_t bytes
     gemm_cl_kit k = {.p = p, .inner = depth++ > 0,
                      .memory = malloc(GEMM_CL_KIT_ROOM * sizeof(float))};
     set_row(&k);
+    const gemm_cl_work w = {.device = gemm_cl_opened(), .row = &k.row, .program = p};
     if (!k.memory) gemm_cl_say("out of memory");
-    else if (has_room(&k)) run(&k);
+    else if (!gemm_cl_why_no_room(&w)) run(&k);     /* else no row runs it */
     const bool finished = k.memory && !k.unfinished;
     free(k.memory);
     --depth;
