@@ -10,6 +10,7 @@
 #include "cl/op/int8.h"
 #include "cl/op/layers.h"
 #include "cl/op/multiply.h"
+#include "cl/trial/trial.h"
 #include "cl/tune/tune.h"
 #include "int8/layer.h"
 
@@ -39,6 +40,7 @@ fail:
 static bool open_all(const char **why)
 {
     static bool registered;
+    gemm_cl_set_trial(gemm_cl_try);
     if (!gemm_cl_open_device(why)) return false;
     if (registered || atexit(close_all) == 0) return registered = true;
     gemm_cl_close_device("atexit is full");

@@ -29,6 +29,12 @@
  *   candidate.c       one of them: runs it, times it, compares its results
  *   table.c           what was the fastest, in memory and in a file
  *
+ * The trial of a program before its first use, in cl/trial/:
+ *   trial.c           one program
+ *   ops.c             one that has an op, by that op and src/check
+ *   helpers.c         any other one, by itself
+ *   kit.c             what these two do it with
+ *
  * The caller's memory, in cl/memory/:
  *   memory.c          the policy: unified.c or discrete.c
  *   view.c            a matrix of the caller as the device sees it
@@ -41,8 +47,6 @@
  *   arguments.c       the arguments of each kernel, from the lists in kernels/
  *   scratch.c         buffers and images that last from call to call
  *   program.c         programs; built.h: one of them; cache.c: those on disk
- *   trial.c           the trial of a program, by trial_multiply.c and trial_layers.c
- *   trial_kit.c       what these two do it with
  *   device.c          the device and its limits; adreno.c: which Adreno it is
  *   error.c           OpenCL's errors
  *   loader.c          OpenCL's functions and their library; opencl.h: its types

@@ -17,4 +17,7 @@ int gemm_conv_compare(const conv_call *, const struct gemm_transform *, gemm_err
 int gemm_conv_compare_rounded(const conv_call *, const struct gemm_transform *,
                               const gemm_rounding *, gemm_error *worst);
 
+/* The exact outputs, rounded once, without the pool. 0, or -1 without memory. */
+int gemm_conv_expect(const conv_call *, float *outputs);
+
 #endif

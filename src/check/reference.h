@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The product in double precision, and how far a result in single precision is off. GEMM_CHECK, the
- * tests and gemm-bench use these functions. No variant uses them.
+ * tests, gemm-bench and the trials of OpenCL programs use these functions. No variant computes with
+ * them.
  */
 #ifndef GEMM_REFERENCE_H
 #define GEMM_REFERENCE_H

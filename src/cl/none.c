@@ -4,146 +4,68 @@
  */
 #include "gemm_cl.h"
 
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+/* ---- rows ---- */
+
 gemm_status gemm_cl_multiply(const gemm_call *g, const gemm_context *context, const void *row)
 {
-    (void)g, (void)context, (void)row;
     return GEMM_DECLINED;
 }
 
 gemm_status gemm_cl_run_start(const gemm_call *g, const gemm_context *context, const void *row)
 {
-    return gemm_cl_multiply(g, context, row);
-}
-
-gemm_status gemm_cl_finish(bool take, gemm_note *note)
-{
-    (void)take, (void)note;
     return GEMM_DECLINED;
 }
 
 gemm_status gemm_cl_conv(const conv_call *c, const gemm_context *context, const void *row)
 {
-    (void)c, (void)context, (void)row;
     return GEMM_DECLINED;
 }
 
 gemm_status gemm_cl_chain(const conv_call *calls, int count, const layer_call *shortcut,
                           const gemm_context *context, const void *row)
 {
-    (void)calls, (void)count, (void)shortcut, (void)context, (void)row;
     return GEMM_DECLINED;
 }
 
 gemm_status gemm_cl_run(const gemm_op *op, const gemm_context *context, const void *row)
 {
-    (void)op, (void)context, (void)row;
     return GEMM_DECLINED;
 }
 
 gemm_status gemm_cl_int8_run(const gemm_op *op, const gemm_context *context, const void *row)
 {
-    return gemm_cl_run(op, context, row);
+    return GEMM_DECLINED;
 }
 
-int gemm_cl_b_ld(int columns, const void *row)
-{
-    (void)row;
-    return columns;
-}
+const char *gemm_cl_unusable(const void *row) { return "built with OPENCL=0"; }
+const char *gemm_cl_limits(const void *row) { return gemm_cl_unusable(row); }
+gemm_status gemm_cl_finish(bool take, gemm_note *note) { return GEMM_DECLINED; }
+int gemm_cl_b_ld(int columns, const void *row) { return columns; }
 
-const char *gemm_cl_unusable(const void *row)
-{
-    (void)row;
-    return "built with OPENCL=0";
-}
+/* ---- the device and its memory ---- */
 
-const char *gemm_cl_limits(const void *row)
-{
-    return gemm_cl_unusable(row);
-}
-
-void gemm_cl_configure(const gemm_cl_configuration *configuration)
-{
-    (void)configuration;
-}
-
-void gemm_cl_set_tuning(gemm_cl_tuning tuning)
-{
-    (void)tuning;
-}
-
-void gemm_cl_forget_forms(bool anew)
-{
-    (void)anew;
-}
-
-int gemm_cl_settle_forms(bool kept)
-{
-    (void)kept;
-    return 0;
-}
-
-bool gemm_cl_forms_are_kept(void)
-{
-    return true;
-}
-
-void gemm_cl_force_memory(int policy)
-{
-    (void)policy;
-}
-
-char *gemm_cl_identify(void)
-{
-    return NULL;
-}
-
-const char *gemm_cl_way(int i)
-{
-    (void)i;
-    return NULL;
-}
-
-const char *gemm_cl_describe(void)
-{
-    return NULL;
-}
-
-bool gemm_cl_has_gpu(void)
-{
-    return false;
-}
-
-bool gemm_cl_is_of_parent(void)
-{
-    return false;
-}
-
-void *gemm_cl_alloc(size_t bytes)
-{
-    (void)bytes;
-    return NULL;
-}
-
-bool gemm_cl_free(void *p)
-{
-    (void)p;
-    return false;
-}
+void gemm_cl_configure(const gemm_cl_configuration *configuration) {}
+char *gemm_cl_identify(void) { return NULL; }
+const char *gemm_cl_describe(void) { return NULL; }
+bool gemm_cl_has_gpu(void) { return false; }
+bool gemm_cl_is_of_parent(void) { return false; }
+void gemm_cl_force_memory(int policy) {}
+void *gemm_cl_alloc(size_t bytes) { return NULL; }
+bool gemm_cl_free(void *p) { return false; }
+size_t gemm_cl_alloc_size(const void *p) { return 0; }
+bool gemm_cl_has_left(void) { return false; }
+const char *gemm_cl_way(int i) { return NULL; }
 
 const char *gemm_cl_give_to_cpu(const void *data, size_t bytes, gemm_cl_cpu_use use)
 {
-    (void)data, (void)bytes, (void)use;
     return NULL;
 }
 
-bool gemm_cl_has_left(void)
-{
-    return false;
-}
+/* ---- tuned forms ---- */
 
-size_t gemm_cl_alloc_size(const void *p)
-{
-    (void)p;
-    return 0;
-}
+void gemm_cl_set_tuning(gemm_cl_tuning tuning) {}
+void gemm_cl_forget_forms(bool anew) {}
+int gemm_cl_settle_forms(bool kept) { return 0; }
+bool gemm_cl_forms_are_kept(void) { return true; }

@@ -106,15 +106,17 @@ enum { FAULTS = sizeof faults / sizeof faults[0] };
 static void test_fault(int number)
 {
     const fault *f = &faults[number];
-    char name[64], mutation[256], apart[256];
+    char name[64], mutation[256], faulty_options[256], apart[256];
     const char *why = NULL, *right = NULL;
     snprintf(name, sizeof name, "cl-trial-%s-%d", f->kernel, number);
     snprintf(mutation, sizeof mutation, "%s|%s|%s", f->kernel, f->from, f->to);
-    /* An option without a meaning makes it another program. */
+    /* An option without a meaning makes each another program. Trials of others may need the usual
+       one. */
+    snprintf(faulty_options, sizeof faulty_options, "%s -DFAULTY", f->options);
     snprintf(apart, sizeof apart, "%s -DAPART", f->options);
     gemm_cl_lock();
     setenv("CL_MUTATE", mutation, 1);
-    const gemm_cl_program *wrong = gemm_cl_build(f->kernel, f->options, &why);
+    const gemm_cl_program *wrong = gemm_cl_build(f->kernel, faulty_options, &why);
     const bool faulty = gemm_cl_is_faulty(why);
     setenv("CL_MUTATE", "", 1);
     gemm_cl_build(f->kernel, apart, &right);

@@ -8,20 +8,20 @@
 
 #define COUNT(type, name) +1
 #define ENTRY(type, name) {sizeof at->name, &at->name},
-#define DEFINE_FOR(args, name, LIST) \
+#define DEFINE_FOR(scope, args, name, LIST) \
     _Static_assert(LIST(COUNT, COUNT, COUNT) <= GEMM_CL_MOST_ARGS, "GEMM_CL_MOST_ARGS"); \
-    gemm_cl_arguments gemm_cl_##name##_arguments(const gemm_cl_##args##_args *at) \
+    scope gemm_cl_arguments gemm_cl_##name##_arguments(const gemm_cl_##args##_args *at) \
     { \
         return (gemm_cl_arguments){LIST(COUNT, COUNT, COUNT), {LIST(ENTRY, ENTRY, ENTRY)}}; \
     }
-#define DEFINE(name, LIST) DEFINE_FOR(name, name, LIST)
+#define DEFINE(name, LIST) DEFINE_FOR(, name, name, LIST)
 
 GEMM_CL_EACH_LIST(DEFINE)
-DEFINE_FOR(multiply, wide, CL_WIDE_ARGUMENTS)
-DEFINE_FOR(multiply, depthwise, CL_DEPTHWISE_ARGUMENTS)
-DEFINE_FOR(multiply, conv_wide, CL_CONV_WIDE_ARGUMENTS)
-DEFINE_FOR(multiply, conv_more, CL_CONV_MORE_ARGUMENTS)
-DEFINE_FOR(multiply, depthwise_more, CL_DEPTHWISE_MORE_ARGUMENTS)
+DEFINE_FOR(, multiply, wide, CL_WIDE_ARGUMENTS)
+DEFINE_FOR(static, multiply, depthwise, CL_DEPTHWISE_ARGUMENTS)
+DEFINE_FOR(, multiply, conv_wide, CL_CONV_WIDE_ARGUMENTS)
+DEFINE_FOR(static, multiply, conv_more, CL_CONV_MORE_ARGUMENTS)
+DEFINE_FOR(static, multiply, depthwise_more, CL_DEPTHWISE_MORE_ARGUMENTS)
 
 gemm_cl_arguments gemm_cl_conv_list(const gemm_cl_multiply_args *args, bool depthwise,
                                     bool shortcut)

@@ -77,10 +77,7 @@ typedef struct gemm_cl_multiply_args {
 } gemm_cl_multiply_args;
 
 gemm_cl_arguments gemm_cl_wide_arguments(const gemm_cl_multiply_args *);
-gemm_cl_arguments gemm_cl_depthwise_arguments(const gemm_cl_multiply_args *);
 gemm_cl_arguments gemm_cl_conv_wide_arguments(const gemm_cl_multiply_args *);
-gemm_cl_arguments gemm_cl_conv_more_arguments(const gemm_cl_multiply_args *);
-gemm_cl_arguments gemm_cl_depthwise_more_arguments(const gemm_cl_multiply_args *);
 
 /* That of a convolution: one with a depthwise layer before it, a shortcut behind it, or both. */
 gemm_cl_arguments gemm_cl_conv_list(const gemm_cl_multiply_args *, bool depthwise, bool shortcut);

@@ -19,6 +19,7 @@ typedef struct gemm_cl_program {
     cl_ulong local;             /* CL_KERNEL_LOCAL_MEM_SIZE */
     double build_ms;            /* of work, from its text */
     bool right;                 /* it was tried on this device, now or by an earlier process */
+    bool on_trial;              /* at this moment */
     int unfinished;             /* trials that could not be made */
     char *why;                  /* it is left out; NULL: it is not */
     char reason[160];           /* the same without its name */

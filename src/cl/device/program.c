@@ -2,14 +2,13 @@
 /*
  * OpenCL programs: from the cache on disk, or else from the text of kernels/.
  *
- * A program from the text is tried on a small problem before its first use (cl/device/trial.h).
+ * A program from the text is tried on a small problem before its first use (cl/trial/trial.h).
  * Only one that is right gets into the cache. What is known of the others is in a note
  * (cl/device/cache.h).
  */
 #include "cl/device/program.h"
 
 #include "cl/device/cache.h"
-#include "cl/device/trial.h"
 #include "util/clock.h"
 
 #include <stdio.h>
@@ -18,6 +17,12 @@
 #include <unistd.h>
 
 static gemm_cl_program *programs;
+static gemm_cl_trial *trial;
+
+void gemm_cl_set_trial(gemm_cl_trial *t)
+{
+    trial = t;
+}
 
 static const char *source_of(const char *name)
 {
@@ -244,16 +249,19 @@ static void judge(gemm_cl_program *p, const gemm_cl_key *key, bool *lasts)
         return;
     }
     const moment begin = now();
-    switch (gemm_cl_try(p, reason, sizeof reason)) {
-    case GEMM_CL_TRIAL_RIGHT:
+    p->on_trial = true;
+    const gemm_cl_verdict verdict = trial(p, reason, sizeof reason);
+    p->on_trial = false;
+    switch (verdict) {
+    case GEMM_CL_RIGHT:
         p->right = true;
         keep(p, key, worked_since(begin));
         return;
-    case GEMM_CL_TRIAL_WRONG:
+    case GEMM_CL_WRONG:
         *lasts = p->faulty = true;
         leave_out(p, reason);
         return;
-    case GEMM_CL_TRIAL_UNFINISHED:
+    case GEMM_CL_UNFINISHED:
         if (++p->unfinished == MOST_TRIALS) leave_out(p, "it cannot be run");
     }
 }
@@ -285,7 +293,8 @@ static void make(gemm_cl_program *p)
 static gemm_cl_program *find(const char *name, const char *options)
 {
     gemm_cl_program *p = programs;
-    while (p && (strcmp(p->name, name) || strcmp(p->options, options))) p = p->next;
+    while (p && (strcmp(p->name, name) || (!p->on_trial && strcmp(p->options, options))))
+        p = p->next;
     return p;
 }
 
@@ -307,6 +316,7 @@ const gemm_cl_program *gemm_cl_build(const char *name, const char *options, cons
 {
     gemm_cl_program *p = options ? find(name, options) : NULL;
     if (!p && options) p = add(name, options);
+    if (p && p->on_trial) return p;
     if (p && !p->why && !(p->right && p->kernel)) make(p);
     if (p && !p->why && p->right && p->kernel) return p;
     *why = p && p->why ? p->why : p ? "the OpenCL kernel could not be tried" : "out of memory";

@@ -1,13 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * OpenCL programs: each is built once per set of options, and tried once on its device
- * (cl/device/trial.h). For the OpenCL files only; called with
- * gemm_cl_lock held, while the device is open.
+ * (cl/trial/trial.h). For the OpenCL files only; called with gemm_cl_lock held, while the device is
+ * open.
  */
 #ifndef GEMM_CL_PROGRAM_H
 #define GEMM_CL_PROGRAM_H
 
 #include "cl/device/built.h"
+
+typedef enum gemm_cl_verdict {
+    GEMM_CL_RIGHT,
+    GEMM_CL_WRONG,              /* with a reason */
+    GEMM_CL_UNFINISHED          /* a call of OpenCL's failed, and that was said */
+} gemm_cl_verdict;
+
+/* Runs a built program whose kernel and its limits are known. Meanwhile gemm_cl_build gives this
+   one for its kernel, whatever the options are. */
+typedef gemm_cl_verdict gemm_cl_trial(const gemm_cl_program *, char *reason, size_t bytes);
+
+/* How programs are tried: before any is built. */
+void gemm_cl_set_trial(gemm_cl_trial *);
 
 /* kernels/<name>.cl built with these options, or NULL and the reason. A program is left out for
    good where it does not build, or where its results are wrong. `name` is not copied. No options,

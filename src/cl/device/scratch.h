@@ -15,8 +15,10 @@ typedef enum gemm_cl_slot {
     SLOT_PACKED_B,              /* B as cl_pack writes it; V; weights that a plan is made from */
     SLOT_PARTS,                 /* parts of K that cl_sum adds */
     SLOT_NORM,                  /* scales and shifts of a call without a plan */
-    SLOT_TRIAL_A, SLOT_TRIAL_B, SLOT_TRIAL_C, SLOT_TRIAL_NORM,  /* operands of trials */
-    SLOT_TRIAL_TAPS, SLOT_TRIAL_DEPTH_NORM, SLOT_TRIAL_MORE,
+    SLOT_TRIAL,                 /* operands of a trial, */
+    SLOT_TRIAL_A = SLOT_TRIAL, SLOT_TRIAL_B, SLOT_TRIAL_C, SLOT_TRIAL_NORM, SLOT_TRIAL_MORE,
+    SLOT_INNER,                 /* and the same of one that runs inside of another trial */
+    SLOT_INNER_LAST = SLOT_INNER + SLOT_TRIAL_MORE - SLOT_TRIAL,
     SLOT_COUNT
 } gemm_cl_slot;
 

@@ -139,11 +139,6 @@ bool gemm_cl_has_rows(const gemm_cl_view *v, const float *copy)
     return copy_rows(COMPARE, v, (float *)copy, 0, v->rows);
 }
 
-void gemm_cl_take_rows(const gemm_cl_view *c, const float *sums)
-{
-    copy_rows(c->overwrite ? STORE : ADD, c, (float *)sums, 0, c->rows);
-}
-
 /* After the wait: whether the launch that wrote the output ended well. 0 or -1. */
 static int check_launch(const gemm_cl_view *c)
 {
@@ -175,7 +170,7 @@ int gemm_cl_take_output(gemm_cl_view *c, const gemm_cl_policy *policy)
     c->waited_ms = gemm_now_ms() - begin;
     gemm_cl_forget_copy(gemm_cl_block_of(c->host));
     if (c->in_place) return 0;
-    if (c->arrived != c->host) gemm_cl_take_rows(c, c->arrived);
+    if (c->arrived != c->host) copy_rows(c->overwrite ? STORE : ADD, c, c->arrived, 0, c->rows);
     c->copied = gemm_cl_view_bytes(c);
     return 0;
 }

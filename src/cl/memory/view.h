@@ -68,14 +68,12 @@ void gemm_cl_send_rows(float *pinned, const gemm_cl_view *, size_t from, size_t 
 /* Whether the caller's rows have the same bytes as `copy`, which has no gaps. */
 bool gemm_cl_has_rows(const gemm_cl_view *, const float *copy);
 
-/* Adds `sums`, rows without gaps, to the caller's rows. With `overwrite` it stores them there. */
-void gemm_cl_take_rows(const gemm_cl_view *, const float *sums);
-
 /* Waits for an output's transfer, or with `all` for all that is enqueued, blocks included. -1: a
    launch failed. */
 int gemm_cl_wait_for_output(const gemm_cl_view *, bool all);
 
-/* After `ask`: waits, once. Then the caller has the output. 0 or -1. */
+/* After `ask`: waits, once. Then the caller has the output, added to its rows, or stored there with
+   `overwrite`. 0 or -1. */
 int gemm_cl_take_output(gemm_cl_view *, const gemm_cl_policy *);
 
 #endif

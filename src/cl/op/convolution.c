@@ -26,7 +26,6 @@
 #include "cl/op/convolution.h"
 
 #include "cl/device/pending.h"
-#include "cl/memory/left.h"
 #include "cl/op/layers.h"
 #include "util/text.h"
 #include "util/winograd.h"
@@ -97,6 +96,8 @@ static bool packs(const conv_job *j)
     return j->w.row->family->adds && (t->cpu || !t->unified);
 }
 
+static const char packed[] = "-DPACKED";
+
 static const char *sum_options(const conv_job *j)
 {
     if (j->shortcut) return GEMM_CL_MATH " -DCONV -DSHORTCUT";
@@ -131,7 +132,7 @@ static const char *build(void *job)
     add_size(j->in, &more);
     if (f->direct) gemm_text_add(&more, " -DSTRIDE=%d", j->c->stride);
     add_if(!wide, "-DCONV", &more);
-    add_if(packs(j), "-DPACKED", &more);
+    add_if(packs(j), packed, &more);
     add_if(j->c->pool, "-DPOOL", &more);
     add_if(j->in != j->c, "-DDEPTHWISE", &more);
     add_if(j->shortcut, "-DSHORTCUT", &more);
@@ -322,8 +323,9 @@ static int multiply(conv_job *j)
     values.shares = (int)global[1];
     values.z_shares = (int)global[2];
     const gemm_cl_arguments args =
-        packs(j) ? gemm_cl_packed_list(&values, j->depth_kept, j->shortcut)
-                              : gemm_cl_conv_list(&values, j->depth_kept, j->shortcut);
+        strstr(w->program->options, packed)
+            ? gemm_cl_packed_list(&values, j->depth_kept, j->shortcut)
+            : gemm_cl_conv_list(&values, j->depth_kept, j->shortcut);
     w->parts = parts;
     return gemm_cl_launch(w, w->program, STAGE_MULTIPLY, &args, global, local);
 }
@@ -363,21 +365,20 @@ static int enqueue_winograd(conv_job *j)
     return gemm_cl_winograd_run(l, &j->w, U, j->norm, j->slope);
 }
 
-static int convolve(conv_job *j)
+int gemm_cl_convolve(conv_job *j)
 {
     if (j->w.row->winograd && !j->w.row->family->direct) return enqueue_winograd(j);
     if (j->w.parts > 1 &&
         gemm_cl_need_sums(&j->w, (size_t)j->w.parts, outputs_of(j) * sizeof(float)))
         return -1;
-    if (prepare_weights(j) || (j->sizes.strips && fill_image(j))) return -1;
-    const int rc = multiply(j);
-    return rc == 0 && j->w.sums ? add_sums(j) : rc;
+    return prepare_weights(j) || (j->sizes.strips && fill_image(j)) ? -1 : multiply(j);
 }
 
 static int enqueue(conv_job *j)
 {
     const conv_call *c = j->c;
-    if (convolve(j)) return -1;
+    const bool cut = j->w.parts > 1;
+    if (gemm_cl_convolve(j) || (cut && add_sums(j))) return -1;
     if (!gemm_activation_is_behind(c->activation)) return 0;
     return gemm_cl_activate(&j->w, c->activation, c->batch * c->n * gemm_conv_places(c));
 }
@@ -401,20 +402,15 @@ fail:
 
 static int show(conv_job *j)
 {
-    const conv_call *c = j->c, *in = j->in;
+    const conv_call *c = j->c;
     gemm_cl_work *w = &j->w;
-    const size_t area = (size_t)in->h * (size_t)in->w;
-    const size_t filters = (size_t)c->batch * (size_t)c->n, outputs = (size_t)gemm_conv_outputs(c);
     const size_t kept_a = w->A.copied, kept_b = w->B.copied;    /* uploaded for the plan */
     const layer_input *more = j->shortcut ? &j->shortcut->input[1] : NULL;
-    const bool later = j->kept && gemm_cl_may_stay(c->output, filters * outputs * sizeof(float));
     w->A = gemm_cl_dense_view(w, c->weights, (size_t)c->n, (size_t)j->op.g.K, false);
-    w->B = gemm_cl_dense_view(w, in->input, (size_t)c->batch * (size_t)c->c, area, later);
-    w->C = gemm_cl_dense_view(w, c->output, filters, outputs, later);
-    w->C.overwrite = true;
+    gemm_cl_view_conv(w, j->in, c, j->kept);
     /* What a shortcut adds. A is free for it, because the plan has the weights then. */
     if (more)
-        w->A = gemm_cl_dense_view(w, more->data, (size_t)c->batch, (size_t)more->size, later);
+        w->A = gemm_cl_dense_view(w, more->data, (size_t)c->batch, (size_t)more->size, w->C.later);
     /* B first: the CPU compares A with the kept weights while B is on the bus. */
     if (w->policy->input(&w->B, SLOT_B) || (!j->kept && w->policy->input(&w->A, SLOT_A)) ||
         (j->shortcut && w->policy->input(&w->A, SLOT_SECOND)) || w->policy->output(&w->C) ||
@@ -529,7 +525,6 @@ static void fill_note(const conv_job *j, gemm_note *note)
 {
     const int m = j->w.row->winograd;
     gemm_cl_fill_note(&j->w, true, note);
-    gemm_cl_note_tuned(&j->w, note);
     if (j->in != j->c) snprintf(note->algorithm, sizeof note->algorithm, "chain");
     else snprintf(note->algorithm, sizeof note->algorithm, m ? "winograd%d" : "direct", m);
     if (m) note->transform = gemm_winograd_transform(m);

@@ -42,6 +42,10 @@ gemm_status gemm_cl_chain_start(gemm_cl_conv_job *, const conv_call *calls,
                                 const layer_call *shortcut, const gemm_cl_row *,
                                 const gemm_context *);
 
+/* Enqueues the launches from w.B to w.C, or to the parts of K in w.sums, without what adds these. 0
+   or -1. */
+int gemm_cl_convolve(gemm_cl_conv_job *);
+
 /* Ends both. take: see gemm_cl_multiply_finish. */
 gemm_status gemm_cl_convolve_finish(gemm_cl_conv_job *, bool take, const gemm_context *);
 

@@ -12,7 +12,6 @@
 #include "cl/op/int8.h"
 
 #include "cl/device/scratch.h"
-#include "cl/memory/left.h"
 #include "cl/op/kept.h"
 #include "cl/op/layers.h"
 #include "int8/layer.h"
@@ -79,20 +78,30 @@ static bool has_dot(const gemm_cl_traits *t)
     return t->dot && !t->cpu && gemm_cl_need("cl_int8", "-DWX=32 -DWY=4 -DSLICES=1 -DDOT");
 }
 
-static job make_job(const conv_call *c)
+/* For cl_int8_wide, or else for cl_int8. */
+static job begin_job(const conv_call *c, bool wide)
 {
-    const gemm_cl_traits *t = &gemm_cl_opened()->traits;
     job j = {.c = c, .w = gemm_cl_begin_work(NULL), .M = c->n / c->groups,
-             .channels = c->c / c->groups, .quads_wide = t->cpu ? 1 : 4};
+             .channels = c->c / c->groups, .quads_wide = wide ? 1 : 4};
     j.planes = ceil_div(j.channels, 4 * j.quads_wide);
-    const gemm_cl_row *row = j.w.row = choose_row(t, &j);
-    j.strips = ceil_div(t->cpu ? c->out_w : gemm_conv_places(c), row->cols);
-    j.tiles = ceil_div(j.M, row->rows);
-    j.rows = (c->out_h - 1) * c->stride + c->size;
-    j.row = ((t->cpu ? j.strips * row->cols : c->out_w) - 1) * c->stride + c->size;
-    j.quads = (size_t)c->groups * (size_t)j.tiles * (size_t)(j.planes * j.quads_wide) *
-              (size_t)(c->size * c->size * row->rows);
     return j;
+}
+
+static bool is_wide(const job *j)
+{
+    return j->quads_wide == 1;
+}
+
+static void set_row(job *j, const gemm_cl_row *row)
+{
+    const conv_call *c = j->c;
+    j->w.row = row;
+    j->strips = ceil_div(is_wide(j) ? c->out_w : gemm_conv_places(c), row->cols);
+    j->tiles = ceil_div(j->M, row->rows);
+    j->rows = (c->out_h - 1) * c->stride + c->size;
+    j->row = ((is_wide(j) ? j->strips * row->cols : c->out_w) - 1) * c->stride + c->size;
+    j->quads = (size_t)c->groups * (size_t)j->tiles * (size_t)(j->planes * j->quads_wide) *
+               (size_t)(c->size * c->size * row->rows);
 }
 
 /* Quads of the image. */
@@ -156,20 +165,20 @@ static int prepare_weights(job *j, const gemm_context *context, bool *single)
     const conv_call *c = j->c;
     const size_t norms = 3 * (size_t)c->n, bytes = j->quads * sizeof(uint32_t);
     /* Weights lie alike for all groups. */
-    const gemm_cl_row *row = j->w.device->traits.cpu ? j->w.row : &by_group[0];
+    const gemm_cl_row *row = is_wide(j) ? j->w.row : &by_group[0];
     if ((j->kept = gemm_cl_kept_quads(row, context->kept))) return 0;
     uint32_t *quads = calloc(j->quads, sizeof *quads);
     float *norm = malloc(norms * sizeof *norm);
     if (quads && norm) {
         *single = !round_filters(j, context->scale, quads, norm);
-        if (!*single) j->kept = gemm_cl_upload_quads(row, quads, bytes, norm, norms);
+        if (!*single)
+            j->kept = gemm_cl_keep_quads(row, context->kept, quads, bytes, norm, norms, &j->own);
     } else {
         gemm_cl_say("out of memory");
     }
     free(quads);
     free(norm);
     if (!j->kept) return -1;
-    j->own = !gemm_cl_keep_quads(context->kept, j->kept, bytes + norms * sizeof *norm);
     j->w.A.copied = bytes + norms * sizeof *norm;
     return 0;
 }
@@ -179,7 +188,7 @@ static int prepare_weights(job *j, const gemm_context *context, bool *single)
 static const gemm_cl_program *need(const job *j, const gemm_cl_row *row, bool dot)
 {
     gemm_text options = {0};
-    if (j->w.device->traits.cpu)
+    if (is_wide(j))
         gemm_text_add(&options, "-DROWS=%d -DCOLS=%d -DSTRIDE=%d", row->rows, row->cols,
                       j->c->stride);
     else
@@ -194,27 +203,19 @@ static int round_image(job *j, cl_mem quads)
 {
     const conv_call *c = j->c;
     const gemm_cl_program *p = gemm_cl_need(
-        "cl_int8_input", j->w.device->traits.cpu ? "-DQUADS=1 -DBY_ROW" : "-DQUADS=4");
+        "cl_int8_input", is_wide(j) ? "-DQUADS=1 -DBY_ROW" : "-DQUADS=4");
     const int planes = c->batch * c->groups * j->planes;
     const gemm_cl_arguments args = GEMM_CL_ARGS(
         int8_input, .channels = j->channels, .planes = j->planes, .h = c->h, .w = c->w,
         .pad = c->pad, .rows = j->rows, .row = j->row, .inverse = j->inverse, .zero = j->zero,
         .in = j->w.B.mem, .i0 = j->w.B.offset, .out = quads);
     if (!p) return -1;
-    if (j->w.device->traits.cpu) {
+    if (is_wide(j)) {
         const size_t global[3] = {(size_t)j->rows, (size_t)planes, 1}, local[3] = {1, 1, 1};
         return gemm_cl_launch(&j->w, p, STAGE_PREPARE, &args, global, local);
     }
     return gemm_cl_launch_lines(&j->w, p, STAGE_PREPARE, &args, (size_t)j->row, (size_t)j->rows,
                                 (size_t)planes);
-}
-
-/* Whether the device has room for a group of the built kernel. */
-static bool has_room(const gemm_cl_work *w)
-{
-    const int items = w->row->wx * w->row->wy * max_int(w->row->slices, 1);
-    return (size_t)items <= w->program->group_items &&
-           w->program->local <= (cl_ulong)w->device->traits.local;
 }
 
 /* The program of the row. Where it cannot be had, usual arithmetic replaces dot products. 0 or
@@ -230,9 +231,9 @@ static int build_row(job *j)
 /* The same, with a small group where the device has no room for the row's. */
 static int build(job *j)
 {
-    if (j->w.device->traits.cpu) return build_row(j);
+    if (is_wide(j)) return build_row(j);
     if (build_row(j)) return -1;
-    if (has_room(&j->w)) return 0;
+    if (!gemm_cl_why_no_room(&j->w)) return 0;
     j->w.row = &small_group;
     return build_row(j);
 }
@@ -248,8 +249,7 @@ static int multiply(job *j, cl_mem quads)
         .slope = gemm_slope(c->activation), .stride = c->stride);
     const size_t products = (size_t)c->batch * (size_t)c->groups;
     size_t local[3], global[3] = {(size_t)j->strips, (size_t)j->tiles,
-                                  products * (w->device->traits.cpu ? (size_t)c->out_h : 1)};
-    if (build(j)) return -1;
+                                  products * (is_wide(j) ? (size_t)c->out_h : 1)};
     gemm_cl_set_groups(w, global, local);
     return gemm_cl_launch(w, w->program, STAGE_MULTIPLY, &args, global, local);
 }
@@ -258,35 +258,43 @@ static int show(job *j)
 {
     const conv_call *c = j->c;
     gemm_cl_work *w = &j->w;
-    const size_t area = (size_t)c->h * (size_t)c->w, places = (size_t)gemm_conv_outputs(c);
-    const size_t filters = (size_t)c->batch * (size_t)c->n;
-    const bool later = !j->own && gemm_cl_may_stay(c->output, filters * places * sizeof(float));
-    w->B = gemm_cl_dense_view(w, c->input, (size_t)c->batch * (size_t)c->c, area, later);
-    w->C = gemm_cl_dense_view(w, c->output, filters, places, later);
-    w->C.overwrite = true;
+    gemm_cl_view_conv(w, c, c, !j->own);
     return w->policy->input(&w->B, SLOT_B) || w->policy->output(&w->C) ? -1 : 0;
+}
+
+/* From w.B to w.C. */
+static int convolve(job *j)
+{
+    cl_mem quads = gemm_cl_scratch(SLOT_PACKED_B, (size_t)image_quads(j) * sizeof(uint32_t));
+    return quads && !round_image(j, quads) ? multiply(j, quads) : -1;
 }
 
 static int enqueue(job *j)
 {
-    cl_mem quads = gemm_cl_scratch(SLOT_PACKED_B, (size_t)image_quads(j) * sizeof(uint32_t));
     const conv_call *c = j->c;
-    if (!quads || round_image(j, quads) || multiply(j, quads)) return -1;
+    if (convolve(j)) return -1;
     if (gemm_activation_is_behind(c->activation) &&
         gemm_cl_activate(&j->w, c->activation, c->batch * c->n * gemm_conv_places(c)))
         return -1;
     return gemm_cl_ask_result(&j->w);
 }
 
+static void set_scale(job *j, const gemm_scale *scale)
+{
+    j->inverse = 1 / scale->scale;
+    j->zero = scale->zero;
+}
+
 gemm_status gemm_cl_run_int8(const conv_call *c, const gemm_context *context, bool *single)
 {
-    job j = make_job(c);
+    const gemm_cl_traits *t = &gemm_cl_opened()->traits;
+    job j = begin_job(c, t->cpu);
     gemm_note *note = context->note;
-    if (!fits(&j) || (c->pool && j.w.device->traits.cpu)) return GEMM_DECLINED;
+    set_row(&j, choose_row(t, &j));
+    if (!fits(&j) || (c->pool && t->cpu)) return GEMM_DECLINED;
     gemm_cl_share_copies(&j.w, context);
-    j.inverse = 1 / context->scale->scale;
-    j.zero = context->scale->zero;
-    bool failed = prepare_weights(&j, context, single);
+    set_scale(&j, context->scale);
+    bool failed = build(&j) || prepare_weights(&j, context, single);
     if (j.kept && !j.own) j.w.own = j.kept->kernels;
     failed = failed || show(&j) || enqueue(&j) || gemm_cl_take_result(&j.w, context->timed);
     if (!failed) {
@@ -295,6 +303,19 @@ gemm_status gemm_cl_run_int8(const conv_call *c, const gemm_context *context, bo
         note->scale = context->scale;
     }
     const gemm_status status = gemm_cl_end_work(&j.w, failed, note);
-    if (j.own) gemm_cl_drop_quads(j.kept);
+    if (j.own) gemm_cl_drop_kept(j.kept);
     return status;
+}
+
+int gemm_cl_try_int8(gemm_cl_work *w, const conv_call *c, const gemm_scale *scale)
+{
+    bool single;
+    job j = begin_job(c, w->row->wx == 1);
+    j.w = *w;
+    set_row(&j, w->row);
+    set_scale(&j, scale);
+    const int rc = prepare_weights(&j, &(gemm_context){.scale = scale}, &single) || convolve(&j);
+    if (j.kept) gemm_cl_drop_kept(j.kept);
+    *w = j.w;
+    return rc ? -1 : 0;
 }

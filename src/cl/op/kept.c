@@ -127,7 +127,7 @@ static cl_mem upload_weights(gemm_cl_work *w, const conv_call *c, const gemm_cl_
 
 /* ---- the plan ---- */
 
-static void release(gemm_cl_kept *k)
+void gemm_cl_drop_kept(gemm_cl_kept *k)
 {
     CL_RELEASE(clReleaseMemObject, k->weights);
     CL_RELEASE(clReleaseMemObject, k->norm);
@@ -146,7 +146,7 @@ static void free_kept(void *data)
     }
     gemm_cl_lock();
     if (k->winograd) gemm_cl_release_slot(SLOT_PACKED_B);
-    release(data);
+    gemm_cl_drop_kept(data);
     gemm_cl_unlock();
 }
 
@@ -174,7 +174,7 @@ static gemm_cl_kept *make_for(const gemm_cl_row *row, cl_mem weights, const floa
     *k = (gemm_cl_kept){.winograd = transformed_of(row), .packed = packed_of(row),
                         .weights = weights, .norm = weights ? upload_new(norm, bytes) : NULL};
     if (k->norm) return k;
-    release(k);
+    gemm_cl_drop_kept(k);
     return NULL;
 }
 
@@ -201,7 +201,7 @@ static void drop_other(const gemm_cl_row *row, gemm_kept *plan)
 {
     gemm_cl_kept *k = plan->data;
     if (!k || (k->winograd == transformed_of(row) && k->packed == packed_of(row))) return;
-    release(k);
+    gemm_cl_drop_kept(k);
     plan->data = NULL;
     plan->bytes = 0;
 }
@@ -232,23 +232,16 @@ gemm_cl_kept *gemm_cl_kept_quads(const gemm_cl_row *row, const gemm_kept *plan)
     return k && k->packed == row ? k : NULL;
 }
 
-gemm_cl_kept *gemm_cl_upload_quads(const gemm_cl_row *row, const void *quads, size_t bytes,
-                                   const float *norm, size_t norms)
+gemm_cl_kept *gemm_cl_keep_quads(const gemm_cl_row *row, gemm_kept *plan, const void *quads,
+                                 size_t bytes, const float *norm, size_t norms, bool *own)
 {
-    return make_for(row, upload_new(quads, bytes), norm, norms * sizeof *norm);
-}
-
-bool gemm_cl_keep_quads(gemm_kept *plan, gemm_cl_kept *k, size_t bytes)
-{
-    if (!plan || bytes > plan->room) return false;
-    drop_other(k->packed, plan);
+    const size_t more = norms * sizeof *norm;
+    gemm_cl_kept *k = make_for(row, upload_new(quads, bytes), norm, more);
+    *own = k && (!plan || bytes + more > plan->room);
+    if (!k || *own) return k;
+    drop_other(row, plan);
     plan->data = k;
-    plan->bytes = bytes;
+    plan->bytes = bytes + more;
     plan->free = free_kept;
-    return true;
-}
-
-void gemm_cl_drop_quads(gemm_cl_kept *k)
-{
-    release(k);
+    return k;
 }

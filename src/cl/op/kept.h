@@ -60,13 +60,13 @@ gemm_cl_kept *gemm_cl_keep(gemm_cl_work *, const conv_call *, const gemm_cl_size
 /* What the plan keeps for a layer in 8 bits, or NULL. */
 gemm_cl_kept *gemm_cl_kept_quads(const gemm_cl_row *, const gemm_kept *plan);
 
-/* Uploads packed weights, and the floats of `norm` as the kernels read it. NULL: refused. */
-gemm_cl_kept *gemm_cl_upload_quads(const gemm_cl_row *, const void *quads, size_t bytes,
-                                   const float *norm, size_t norms);
+/* Uploads packed weights and the floats of `norm` as the kernels read it, for the plan, which has
+   nothing for the row. *own: it has no room, and the caller drops them at the end of the call.
+   NULL: refused. */
+gemm_cl_kept *gemm_cl_keep_quads(const gemm_cl_row *, gemm_kept *plan, const void *quads,
+                                 size_t bytes, const float *norm, size_t norms, bool *own);
 
-/* Gives this to the plan, which has nothing for the row. False: it has no room, and the caller
-   drops this at the end of the call. */
-bool gemm_cl_keep_quads(gemm_kept *plan, gemm_cl_kept *, size_t bytes);
-void gemm_cl_drop_quads(gemm_cl_kept *);
+/* Releases what no plan has. */
+void gemm_cl_drop_kept(gemm_cl_kept *);
 
 #endif

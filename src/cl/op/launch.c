@@ -12,6 +12,7 @@
 #include "cl/op/launch.h"
 
 #include "cl/device/pending.h"
+#include "cl/memory/left.h"
 #include "util/text.h"
 
 #include <stdio.h>
@@ -35,6 +36,16 @@ gemm_cl_view gemm_cl_dense_view(const gemm_cl_work *w, const float *host, size_t
 {
     return (gemm_cl_view){.host = (float *)host, .rows = rows, .cols = cols, .ld = cols,
                           .later = later, .threads = w->copy_threads};
+}
+
+void gemm_cl_view_conv(gemm_cl_work *w, const conv_call *in, const conv_call *c, bool later)
+{
+    const size_t area = (size_t)in->h * (size_t)in->w, places = (size_t)gemm_conv_outputs(c);
+    const size_t filters = (size_t)c->batch * (size_t)c->n;
+    later = later && gemm_cl_may_stay(c->output, filters * places * sizeof(float));
+    w->B = gemm_cl_dense_view(w, in->input, (size_t)in->batch * (size_t)in->c, area, later);
+    w->C = gemm_cl_dense_view(w, c->output, filters, places, later);
+    w->C.overwrite = true;
 }
 
 /* ---- the row's kernel ---- */
@@ -67,8 +78,7 @@ bool gemm_cl_has_small_groups(const gemm_cl_work *w)
     return w->program && w->program->group_items < (size_t)least_group(w->row);
 }
 
-/* NULL, or why the device cannot run the built kernel. */
-static const char *why_refused(const gemm_cl_work *w)
+const char *gemm_cl_why_no_room(const gemm_cl_work *w)
 {
     if (gemm_cl_has_small_groups(w))
         return "the OpenCL device has smaller work-groups for the kernel than it needs";
@@ -126,7 +136,7 @@ const char *gemm_cl_build_row(gemm_cl_work *w, const char *more)
     gemm_text_add(&options, "%s", more);
     w->program = gemm_cl_build(w->row->family->kernel, gemm_text_whole(&options), &why);
     gemm_text_free(&options);
-    if (w->program) why = why_refused(w);
+    if (w->program) why = gemm_cl_why_no_room(w);
     return !why && is_spilled(w) ? spilled : why;
 }
 
@@ -327,6 +337,7 @@ void gemm_cl_fill_note(const gemm_cl_work *w, bool chosen, gemm_note *note)
 {
     if (chosen || spills(w) || gemm_cl_moved_memory())
         gemm_cl_describe_work(w, note->ran, sizeof note->ran);
+    if (w->form) gemm_append(note->ran, sizeof note->ran, " tuned");
     const bool known = w->program && !w->unfinished;
     note->kernel_ms = known ? gemm_cl_stages_ms(w, STAGE_PREPARE, STAGE_SUM) : -1.0;
     note->waited_ms = w->C.waited_ms;

@@ -86,6 +86,9 @@ void gemm_cl_share_copies(gemm_cl_work *, const gemm_context *);
 gemm_cl_view gemm_cl_dense_view(const gemm_cl_work *, const float *, size_t rows, size_t cols,
                                 bool later);
 
+/* The input of `in` as B and the output of `c` as C. `later`: the output may stay on the device. */
+void gemm_cl_view_conv(gemm_cl_work *, const conv_call *in, const conv_call *c, bool later);
+
 /* NULL, or why the device cannot run the row, as far as it is known before its kernel is built. */
 const char *gemm_cl_limit(const gemm_cl_row *, const gemm_cl_traits *);
 
@@ -99,6 +102,9 @@ bool gemm_cl_is_spilled(const char *why);
 
 /* Whether the built kernel has smaller groups than the row needs. */
 bool gemm_cl_has_small_groups(const gemm_cl_work *);
+
+/* NULL, or why the device has no room for the built kernel. */
+const char *gemm_cl_why_no_room(const gemm_cl_work *);
 
 /*
  * Sets `local`, the group of the row's kernel. `global` counts items: x across the columns of C, y
@@ -140,12 +146,6 @@ int gemm_cl_take_result(gemm_cl_work *, bool timed);
 
 /* Fills the note of a call that went well. `chosen`: the row is not the one that the call named. */
 void gemm_cl_fill_note(const gemm_cl_work *, bool chosen, gemm_note *);
-
-/* Says in the note of a call that its form was measured. */
-static inline void gemm_cl_note_tuned(const gemm_cl_work *w, gemm_note *note)
-{
-    if (w->form) gemm_append(note->ran, sizeof note->ran, " tuned");
-}
 
 /*
  * Ends a call in whatever state it is: the matrices are the CPU's again, nothing is in flight. Only

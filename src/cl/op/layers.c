@@ -25,16 +25,10 @@ static const gemm_cl_family family = {.kernel = "cl_layer"};
 static const gemm_cl_row by_item = {.family = &family};
 static const gemm_cl_row by_row = {.family = &family, .wx = 1, .wy = 1};
 
-typedef struct layer_job {
-    const layer_call *c;
-    gemm_cl_work w;
-    int planes;                 /* batch * c */
-    size_t o0;                  /* where the launch writes in the output */
-} layer_job;
-
-static bool is_by_row(const layer_job *j)
+/* An item has a whole row. */
+static bool is_by_row(const gemm_cl_work *w)
 {
-    return j->w.device->traits.cpu;
+    return w->row->wx;
 }
 
 /* Whether the kernels' int arithmetic is wide enough, and sizes are those that they expect. */
@@ -86,83 +80,104 @@ void gemm_cl_release_layers(void)
     }
 }
 
-/* An item for each of x * y * z; by row, one for each of y * z, as kernels/cl_layer.h says. */
-static int launch(layer_job *j, const char *kernel, const char *options,
-                  const gemm_cl_arguments *args, int x, int y, int z)
+/* Writes from element o0 of the output on. An item for each of x * y * z; by row, one for each of
+   y * z, as kernels/cl_layer.h says. */
+static int launch(gemm_cl_work *w, const char *kernel, const char *options,
+                  const gemm_cl_arguments *args, size_t o0, int x, int y, int z)
 {
-    gemm_cl_work *w = &j->w;
     gemm_text all = {0};
     size_t local[3], global[3] = {(size_t)x, (size_t)y, (size_t)z};
-    if (is_by_row(j)) global[0] = (size_t)y, global[1] = (size_t)z, global[2] = 1;
-    gemm_text_add(&all, "%s%s", options, is_by_row(j) ? " -DBY_ROW" : "");
+    if (is_by_row(w)) global[0] = (size_t)y, global[1] = (size_t)z, global[2] = 1;
+    gemm_text_add(&all, "%s%s", options, is_by_row(w) ? " -DBY_ROW" : "");
     w->program = gemm_cl_need(kernel, gemm_text_whole(&all));
     gemm_text_free(&all);
     if (!w->program) return -1;
     gemm_cl_set_groups(w, global, local);
-    w->own = find_own(w->program, w->C.mem, j->o0);
+    w->own = find_own(w->program, w->C.mem, o0);
     return gemm_cl_launch(w, w->program, STAGE_MULTIPLY, args, global, local);
 }
 
 /* The same for n elements that are alike. */
-static int launch_each(layer_job *j, const char *kernel, const char *more,
-                       const gemm_cl_arguments *args, int n, int images)
+static int launch_each(gemm_cl_work *w, const char *kernel, const char *more,
+                       const gemm_cl_arguments *args, size_t o0, int n, int images)
 {
     char options[32];
     snprintf(options, sizeof options, "%s-DRUN=%d", more, RUN);
-    return launch(j, kernel, options, args, n, is_by_row(j) ? ceil_div(n, RUN) : 1, images);
+    return launch(w, kernel, options, args, o0, n, is_by_row(w) ? ceil_div(n, RUN) : 1, images);
 }
 
 /* The members of CL_IN_OUT (kernels/cl_layer_arguments.h). */
 #define IN_OUT(w) \
     .in = (w)->B.mem, .i0 = (w)->B.offset, .out = (w)->C.mem, .o0 = (w)->C.offset
 
-static int max_pool(layer_job *j)
+static int max_pool(gemm_cl_work *w, const layer_call *c)
 {
-    const layer_call *c = j->c;
     const gemm_cl_arguments args = GEMM_CL_ARGS(
         maxpool, .h = c->h, .w = c->w, .out_h = c->out_h, .out_w = c->out_w, .size = c->size,
-        .stride = c->stride, .offset = c->pad / 2, IN_OUT(&j->w));
+        .stride = c->stride, .offset = c->pad / 2, IN_OUT(w));
     char options[32] = "";
     if (c->stride <= 2) snprintf(options, sizeof options, "-DSTRIDE=%d", c->stride);
-    return launch(j, "cl_maxpool", options, &args, c->out_w, c->out_h, j->planes);
+    return launch(w, "cl_maxpool", options, &args, 0, c->out_w, c->out_h, c->batch * c->c);
 }
 
-static int average(layer_job *j)
+static int average(gemm_cl_work *w, const layer_call *c)
+{
+    const int planes = c->batch * c->c;
+    const gemm_cl_arguments args = GEMM_CL_ARGS(avgpool, .planes = planes, .area = c->h * c->w,
+                                                IN_OUT(w));
+    return launch_each(w, "cl_avgpool", "", &args, 0, planes, 1);
+}
+
+static int upsample(gemm_cl_work *w, const layer_call *c)
 {
     const gemm_cl_arguments args = GEMM_CL_ARGS(
-        avgpool, .planes = j->planes, .area = j->c->h * j->c->w, IN_OUT(&j->w));
-    return launch_each(j, "cl_avgpool", "", &args, j->planes, 1);
+        upsample, .h = c->h, .w = c->w, .stride = c->stride, .alpha = c->alpha, IN_OUT(w));
+    return launch(w, "cl_upsample", "", &args, 0, c->w, c->h, c->batch * c->c);
 }
 
-static int upsample(layer_job *j)
+static int shortcut(gemm_cl_work *w, const layer_call *c)
 {
-    const layer_call *c = j->c;
-    const gemm_cl_arguments args = GEMM_CL_ARGS(
-        upsample, .h = c->h, .w = c->w, .stride = c->stride, .alpha = c->alpha, IN_OUT(&j->w));
-    return launch(j, "cl_upsample", "", &args, c->w, c->h, j->planes);
-}
-
-static int shortcut(layer_job *j)
-{
-    const layer_call *c = j->c;
-    const gemm_cl_work *w = &j->w;
     const int n = c->batch * c->input[0].size;
     const gemm_cl_arguments args = GEMM_CL_ARGS(
         shortcut, .n = n, .alpha = c->alpha, .beta = c->beta, .activation = (int)c->activation,
         .a = w->B.mem, .a0 = w->B.offset, .b = w->A.mem, .b0 = w->A.offset, .out = w->C.mem,
         .o0 = w->C.offset, .channels = c->c, .h = c->h, .w = c->w, .out_c = c->out_c,
         .out_h = c->out_h, .out_w = c->out_w);
-    if (gemm_shortcut_is_equal(c)) return launch_each(j, "cl_shortcut", "", &args, n, 1);
-    return launch(j, "cl_shortcut", "-DSIZES", &args, c->out_w, c->out_h, c->batch * c->out_c);
+    if (gemm_shortcut_is_equal(c)) return launch_each(w, "cl_shortcut", "", &args, 0, n, 1);
+    return launch(w, "cl_shortcut", "-DSIZES", &args, 0, c->out_w, c->out_h, c->batch * c->out_c);
 }
 
-static int yolo(layer_job *j)
+static int yolo(gemm_cl_work *w, const layer_call *c)
 {
-    const layer_call *c = j->c;
     const int area = c->h * c->w;
     const gemm_cl_arguments args = GEMM_CL_ARGS(
-        yolo, .area = area, .entries = c->c / c->anchors, IN_OUT(&j->w));
-    return launch(j, "cl_yolo", "", &args, area, 1, j->planes);
+        yolo, .area = area, .entries = c->c / c->anchors, IN_OUT(w));
+    return launch(w, "cl_yolo", "", &args, 0, area, 1, c->batch * c->c);
+}
+
+int gemm_cl_launch_route(gemm_cl_work *w, const layer_call *c, int i, bool two)
+{
+    const int n = c->input[i].size, m = two ? c->input[i + 1].size : 0;
+    size_t o0 = 0;
+    while (i) o0 += (size_t)c->input[--i].size;
+    const gemm_cl_arguments args = GEMM_CL_ARGS(
+        copy, .n = n, .in = w->B.mem, .i0 = w->B.offset, .out = w->C.mem,
+        .o0 = w->C.offset + o0, .size = c->out_c * c->out_h * c->out_w, .all = n + m,
+        .second = w->A.mem, .s0 = w->A.offset);
+    return launch_each(w, "cl_copy", two ? "-DTWO " : "", &args, o0, n + m, c->batch);
+}
+
+int gemm_cl_launch_layer(gemm_cl_work *w, const layer_call *c)
+{
+    switch (c->kind) {
+    case LAYER_MAXPOOL: return max_pool(w, c);
+    case LAYER_AVGPOOL: return average(w, c);
+    case LAYER_UPSAMPLE: return upsample(w, c);
+    case LAYER_SHORTCUT: return shortcut(w, c);
+    case LAYER_YOLO: return yolo(w, c);
+    case LAYER_ROUTE: break;
+    }
+    return -1;
 }
 
 /* ---- an activation behind a convolution ---- */
@@ -182,82 +197,59 @@ int gemm_cl_activate(gemm_cl_work *w, conv_activation a, int n)
 
 /* ---- operands ---- */
 
-static int show_input(layer_job *j, gemm_cl_view *v, int i, gemm_cl_slot slot)
+static int show_input(gemm_cl_work *w, const layer_call *c, gemm_cl_view *v, int i,
+                      gemm_cl_slot slot)
 {
-    const layer_input *in = &j->c->input[i];
-    *v = gemm_cl_dense_view(&j->w, in->data, (size_t)j->c->batch, (size_t)in->size, j->w.C.later);
-    return j->w.policy->input(v, slot);
+    const layer_input *in = &c->input[i];
+    *v = gemm_cl_dense_view(w, in->data, (size_t)c->batch, (size_t)in->size, w->C.later);
+    return w->policy->input(v, slot);
+}
+
+/* Input i as B, and with `two` the next one as A. */
+static int show_inputs(gemm_cl_work *w, const layer_call *c, int i, bool two)
+{
+    return show_input(w, c, &w->B, i, SLOT_B) ||
+           (two && show_input(w, c, &w->A, i + 1, SLOT_SECOND)) ? -1 : 0;
 }
 
 /* Before another input takes its place. Not where nothing waits: an input that a launch still reads
    stays as it is. */
-static int close_input(layer_job *j, gemm_cl_view *v)
+static int close_input(gemm_cl_work *w, gemm_cl_view *v)
 {
-    const int rc = v->later ? 0 : j->w.policy->close(v);
+    const int rc = v->later ? 0 : w->policy->close(v);
     *v = (gemm_cl_view){0};
     return rc;
 }
 
-static int show_output(layer_job *j)
+static int show_output(gemm_cl_work *w, const layer_call *c)
 {
-    const layer_call *c = j->c;
     const size_t size = (size_t)(c->out_c * c->out_h * c->out_w), batch = (size_t)c->batch;
-    gemm_cl_view *v = &j->w.C;
     const bool later = gemm_cl_may_stay(c->output, batch * size * sizeof(float));
-    *v = gemm_cl_dense_view(&j->w, c->output, batch, size, later);
-    v->overwrite = true;
-    return j->w.policy->output(v);
+    w->C = gemm_cl_dense_view(w, c->output, batch, size, later);
+    w->C.overwrite = true;
+    return w->policy->output(&w->C);
 }
 
-/* Copies input i to its place in every image, and with `two` the next one. */
-static int route_some(layer_job *j, int i, bool two)
+static int route(gemm_cl_work *w, const layer_call *c)
 {
-    const layer_call *c = j->c;
-    gemm_cl_work *w = &j->w;
-    const int n = c->input[i].size, m = two ? c->input[i + 1].size : 0;
-    if (show_input(j, &w->B, i, SLOT_B) || (two && show_input(j, &w->A, i + 1, SLOT_SECOND)))
-        return -1;
-    const gemm_cl_arguments args = GEMM_CL_ARGS(
-        copy, .n = n, .in = w->B.mem, .i0 = w->B.offset, .out = w->C.mem,
-        .o0 = w->C.offset + j->o0, .size = c->out_c * c->out_h * c->out_w, .all = n + m,
-        .second = w->A.mem, .s0 = w->A.offset);
-    return launch_each(j, "cl_copy", two ? "-DTWO " : "", &args, n + m, c->batch);
-}
-
-static int route(layer_job *j)
-{
-    const layer_call *c = j->c;
-    gemm_cl_work *w = &j->w;
     size_t copied_a = 0, copied_b = 0;
     for (int i = 0, two; i < c->inputs; i += 1 + two) {
         two = i + 1 < c->inputs && !w->device->traits.unified;
-        if (i && (close_input(j, &w->A) || close_input(j, &w->B))) return -1;
-        if (route_some(j, i, two)) return -1;
+        if (i && (close_input(w, &w->A) || close_input(w, &w->B))) return -1;
+        if (show_inputs(w, c, i, two) || gemm_cl_launch_route(w, c, i, two)) return -1;
         copied_a += w->A.copied;
         copied_b += w->B.copied;
-        j->o0 += (size_t)c->input[i].size + (size_t)(two ? c->input[i + 1].size : 0);
     }
     w->A.copied = copied_a;
     w->B.copied = copied_b;
     return 0;
 }
 
-static int enqueue(layer_job *j)
+static int enqueue(gemm_cl_work *w, const layer_call *c)
 {
-    const layer_call *c = j->c;
-    if (c->kind == LAYER_ROUTE) return route(j);
-    if (show_input(j, &j->w.B, 0, SLOT_B) ||
-        (c->kind == LAYER_SHORTCUT && show_input(j, &j->w.A, 1, SLOT_SECOND)))
-        return -1;
-    switch (c->kind) {
-    case LAYER_MAXPOOL: return max_pool(j);
-    case LAYER_AVGPOOL: return average(j);
-    case LAYER_UPSAMPLE: return upsample(j);
-    case LAYER_SHORTCUT: return shortcut(j);
-    case LAYER_YOLO: return yolo(j);
-    case LAYER_ROUTE: break;
-    }
-    return -1;
+    if (c->kind == LAYER_ROUTE) return route(w, c);
+    const int rc = show_inputs(w, c, 0, c->kind == LAYER_SHORTCUT);
+    return rc ? rc : gemm_cl_launch_layer(w, c);
 }
 
 /* ---- one layer ---- */
@@ -265,14 +257,13 @@ static int enqueue(layer_job *j)
 gemm_status gemm_cl_run_layer(const layer_call *c, const gemm_context *context)
 {
     if (!fits(c)) return GEMM_DECLINED;
-    layer_job j = {.c = c, .planes = c->batch * c->c,
-                   .w = gemm_cl_begin_work(gemm_cl_opened()->traits.cpu ? &by_row : &by_item)};
-    gemm_cl_share_copies(&j.w, context);
-    const bool failed = show_output(&j) || enqueue(&j) || gemm_cl_ask_result(&j.w) ||
-                        gemm_cl_take_result(&j.w, context->timed);
+    gemm_cl_work w = gemm_cl_begin_work(gemm_cl_opened()->traits.cpu ? &by_row : &by_item);
+    gemm_cl_share_copies(&w, context);
+    const bool failed = show_output(&w, c) || enqueue(&w, c) || gemm_cl_ask_result(&w) ||
+                        gemm_cl_take_result(&w, context->timed);
     if (!failed) {
-        gemm_cl_fill_note(&j.w, false, context->note);
-        snprintf(context->note->ran, sizeof context->note->ran, "%s", j.w.program->name);
+        gemm_cl_fill_note(&w, false, context->note);
+        snprintf(context->note->ran, sizeof context->note->ran, "%s", w.program->name);
     }
-    return gemm_cl_end_work(&j.w, failed, context->note);
+    return gemm_cl_end_work(&w, failed, context->note);
 }

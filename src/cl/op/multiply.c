@@ -136,12 +136,17 @@ static int prepare_c(gemm_cl_job *j)
     return gemm_cl_need_sums(&j->w, count, (size_t)j->g->M * (size_t)j->g->N * sizeof(float));
 }
 
+int gemm_cl_enqueue_product(gemm_cl_job *j)
+{
+    if (prepare_a(j) || prepare_b(j) || prepare_c(j)) return -1;
+    return j->w.row->family->kind == GEMM_CL_IMAGE ? multiply_panels(j)
+                                                   : multiply(j, &j->b, 0, j->K, 0, j->g->N);
+}
+
 int gemm_cl_enqueue(gemm_cl_job *j)
 {
     if (j->w.row->family->kind == GEMM_CL_CLBLAST) return launch_clblast(j);
-    if (prepare_a(j) || prepare_b(j) || prepare_c(j)) return -1;
-    const int rc = j->w.row->family->kind == GEMM_CL_IMAGE ? multiply_panels(j)
-                                                          : multiply(j, &j->b, 0, j->K, 0, j->g->N);
+    const int rc = gemm_cl_enqueue_product(j);
     return rc == 0 && j->w.sums ? add_sums(j) : rc;
 }
 
@@ -222,6 +227,13 @@ static const char *build_programs(void *job)
     return why ? why : build_helpers(j);
 }
 
+int gemm_cl_lay_out_job(gemm_cl_job *j)
+{
+    const gemm_cl_kind kind = j->w.row->family->kind;
+    j->K = kind == GEMM_CL_PADDED ? padded_to_block(j, j->g->K) : j->g->K;
+    return kind == GEMM_CL_IMAGE ? gemm_cl_cut_panels(j->w.device, j->g, &j->panels) : 0;
+}
+
 const char *gemm_cl_build_job(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row,
                               const gemm_cl_form *form)
 {
@@ -240,9 +252,7 @@ int gemm_cl_prepare(gemm_cl_job *j, const gemm_call *g, const gemm_cl_row *row,
         gemm_cl_say_left_out(why);
         return -1;
     }
-    const gemm_cl_kind kind = j->w.row->family->kind;
-    j->K = kind == GEMM_CL_PADDED ? padded_to_block(j, g->K) : g->K;
-    return kind == GEMM_CL_IMAGE ? gemm_cl_cut_panels(j->w.device, g, &j->panels) : 0;
+    return gemm_cl_lay_out_job(j);
 }
 
 int gemm_cl_show(gemm_cl_job *j, gemm_cl_mode mode)
@@ -305,7 +315,6 @@ gemm_status gemm_cl_multiply_finish(gemm_cl_job *j, bool take, gemm_note *note)
 {
     const bool failed = !take || gemm_cl_take_output(&j->w.C, j->w.policy);
     if (!failed) gemm_cl_fill_note(&j->w, j->w.row != j->asked, note);
-    if (!failed) gemm_cl_note_tuned(&j->w, note);
     if (!failed) strcpy(note->weighed, j->weighed);
     return gemm_cl_end_job(j, failed, note);
 }

@@ -36,10 +36,14 @@ typedef struct gemm_cl_job {
 const char *gemm_cl_build_job(gemm_cl_job *, const gemm_call *, const gemm_cl_row *,
                               const gemm_cl_form *);
 
+/* The steps of K and the panels of B for the row of the work. 0, or -1 without memory. */
+int gemm_cl_lay_out_job(gemm_cl_job *);
+
 /* All further steps return 0, or -1 after saying why. gemm_cl_end_job follows in any case. */
 int gemm_cl_prepare(gemm_cl_job *, const gemm_call *, const gemm_cl_row *, const gemm_cl_form *);
 
 int gemm_cl_show(gemm_cl_job *, gemm_cl_mode);
+int gemm_cl_enqueue_product(gemm_cl_job *);     /* all but what adds parts of K */
 int gemm_cl_enqueue(gemm_cl_job *);
 gemm_status gemm_cl_end_job(gemm_cl_job *, bool failed, gemm_note *);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What all trials do: see trial_kit.h. */
-#include "cl/device/trial_kit.h"
+/* What all trials do: see kit.h. */
+#include "cl/trial/kit.h"
 
 #include "util/ints.h"
 
@@ -9,10 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* More bytes than any trial writes to a buffer. All buffers have this size, so none is made anew
-   for a larger trial. */
-enum { BUFFER_BYTES = 1 << 19 };
 
 /* ---- options and operands ---- */
 
@@ -63,6 +59,13 @@ float *gemm_cl_kit_made_up(gemm_cl_kit *k, size_t n)
     return at;
 }
 
+float *gemm_cl_kit_norm(gemm_cl_kit *k, int n)
+{
+    float *norm = gemm_cl_kit_made_up(k, 2 * (size_t)n);
+    for (int i = 0; i < n; ++i) norm[i] += 2;
+    return norm;
+}
+
 /* ---- 16 bits ---- */
 
 /* Of a float that 16 bits hold exactly. */
@@ -108,9 +111,10 @@ static size_t bytes_of(size_t n, bool half)
 cl_mem gemm_cl_kit_buffer(gemm_cl_kit *k, gemm_cl_slot slot, const float *data, size_t n,
                           bool half)
 {
-    cl_mem mem = k->unfinished ? NULL : gemm_cl_scratch(slot, BUFFER_BYTES);
+    const gemm_cl_slot own = k->inner ? slot + (SLOT_INNER - SLOT_TRIAL) : slot;
+    cl_mem mem = k->unfinished ? NULL : gemm_cl_scratch(own, GEMM_CL_KIT_BYTES);
     float *coded = gemm_cl_kit_room(k, n);
-    if (!mem || bytes_of(n, half) > BUFFER_BYTES) goto fail;
+    if (!mem || bytes_of(n, half) > GEMM_CL_KIT_BYTES) goto fail;
     encode(coded, data, n, half);
     CL_TRY(clEnqueueWriteBuffer(gemm_cl_opened()->queue, mem, CL_TRUE, 0, bytes_of(n, half), coded,
                                 0, NULL, NULL));
@@ -149,23 +153,27 @@ cl_mem gemm_cl_kit_image(gemm_cl_kit *k, const float *data, int width, int heigh
     return image;
 }
 
-gemm_cl_operand gemm_cl_kit_operand(gemm_cl_kit *k, gemm_cl_slot slot, int n)
+gemm_cl_operand gemm_cl_kit_operand(gemm_cl_kit *k, gemm_cl_slot slot, int first, int n)
 {
-    const float *at = gemm_cl_kit_made_up(k, (size_t)n);
-    return (gemm_cl_operand){at, gemm_cl_kit_buffer(k, slot, at, (size_t)n, false)};
+    const size_t count = (size_t)first + (size_t)n;
+    const float *all = gemm_cl_kit_made_up(k, count);
+    cl_mem mem = gemm_cl_kit_buffer(k, slot, all, count, false);
+    return (gemm_cl_operand){all + first, mem};
 }
 
-/* ---- what several trials compute ---- */
+gemm_cl_output gemm_cl_kit_output(gemm_cl_kit *k, int n)
+{
+    gemm_cl_output o = {.count = GEMM_CL_KIT_TO + (size_t)n + 3};
+    o.before = gemm_cl_kit_made_up(k, o.count);
+    o.after = gemm_cl_kit_room(k, o.count);
+    memcpy(o.after, o.before, o.count * sizeof(float));
+    o.mem = gemm_cl_kit_buffer(k, SLOT_TRIAL_C, o.before, o.count, false);
+    return o;
+}
 
 float gemm_cl_kit_pixel(const float *channel, int h, int w, int y, int x)
 {
     return y >= 0 && y < h && x >= 0 && x < w ? channel[y * w + x] : 0;
-}
-
-float gemm_cl_kit_finish(const gemm_cl_kit_end *e, float x, float more, int filter)
-{
-    const float y = e->norm[filter] * x + e->norm[e->filters + filter] + more;
-    return y > 0 ? y : e->slope * y;
 }
 
 /* ---- launches and results ---- */
@@ -173,47 +181,53 @@ float gemm_cl_kit_finish(const gemm_cl_kit_end *e, float x, float more, int filt
 void gemm_cl_kit_run(gemm_cl_kit *k, const gemm_cl_arguments *args, int x, int y, int z,
                      int wide)
 {
-    const bool fixed = gemm_cl_kit_has(k, "-DWX");
     const size_t most = gemm_cl_line(k->p, SIZE_MAX);
-    const size_t items[3] = {(size_t)x, (size_t)y, (size_t)z};
-    size_t local[3] = {most < (size_t)wide ? most : (size_t)wide, 1, 1}, global[3];
-    if (k->unfinished) return;
-    if (fixed) {
-        local[0] = (size_t)gemm_cl_kit_number(k, "-DWX", 1);
-        if (local[0] > k->p->group_items) local[0] = k->p->group_items;
-        local[1] = (size_t)gemm_cl_kit_number(k, "-DWY", 1);
-        local[2] = (size_t)gemm_cl_kit_number(k, "-DSLICES", 1);
-    }
-    for (int i = 0; i < 3; ++i) global[i] = round_up(items[i], local[i]);
-    global[2] = items[2] * local[2];
-    k->unfinished = gemm_cl_run_shared(k->p, args, global, local);
+    const size_t local[3] = {most < (size_t)wide ? most : (size_t)wide, 1, 1};
+    const size_t global[3] = {round_up((size_t)x, local[0]), (size_t)y, (size_t)z};
+    if (!k->unfinished) k->unfinished = gemm_cl_run_shared(k->p, args, global, local);
+}
+
+float *gemm_cl_kit_read(gemm_cl_kit *k, cl_mem mem, size_t n, bool half)
+{
+    float *coded = gemm_cl_kit_room(k, n), *actual = gemm_cl_kit_room(k, n);
+    if (k->unfinished) return actual;
+    CL_TRY(clEnqueueReadBuffer(gemm_cl_opened()->queue, mem, CL_TRUE, 0, bytes_of(n, half), coded,
+                               0, NULL, NULL));
+    decode(actual, coded, n, half);
+    return actual;
+fail:
+    k->unfinished = true;
+    return actual;
+}
+
+static void say_wrong(gemm_cl_kit *k, double difference)
+{
+    k->wrong = true;
+    snprintf(k->reason, sizeof k->reason, "it gives wrong results (off by %g in a trial, with "
+             "%.60s)", difference, k->p->options);
 }
 
 /* Rounding and exp are off by less than this part. A fault of a compiler is off by more. */
-static void compare(gemm_cl_kit *k, const float *expected, const float *actual, size_t n)
+void gemm_cl_kit_compare(gemm_cl_kit *k, const float *expected, const float *actual, size_t n)
 {
     const double part = 1e-3;
     for (size_t i = 0; i < n && !k->wrong && !k->unfinished; ++i) {
         const double e = expected[i], a = actual[i];
-        if (fabs(a - e) <= part * (1 + fabs(e)) || (isnan(e) && isnan(a))) continue;
-        k->wrong = true;
-        snprintf(k->reason, sizeof k->reason,
-                 "it gives wrong results (%g instead of %g in a trial, with %.60s)", a, e,
-                 k->p->options);
+        if (!(fabs(a - e) <= part * (1 + fabs(e))) && !(isnan(e) && isnan(a)))
+            say_wrong(k, fabs(a - e));
     }
+}
+
+void gemm_cl_kit_judge(gemm_cl_kit *k, int status, const gemm_error *e)
+{
+    if (status) gemm_cl_say("out of memory");
+    k->unfinished = k->unfinished || status;
+    if (!k->unfinished && !k->wrong && e->ratio > 1) say_wrong(k, e->difference);
 }
 
 void gemm_cl_kit_expect(gemm_cl_kit *k, cl_mem mem, const float *expected, size_t n, bool half)
 {
-    float *coded = gemm_cl_kit_room(k, n), *actual = gemm_cl_kit_room(k, n);
-    if (k->unfinished) return;
-    CL_TRY(clEnqueueReadBuffer(gemm_cl_opened()->queue, mem, CL_TRUE, 0, bytes_of(n, half), coded,
-                               0, NULL, NULL));
-    decode(actual, coded, n, half);
-    compare(k, expected, actual, n);
-    return;
-fail:
-    k->unfinished = true;
+    gemm_cl_kit_compare(k, expected, gemm_cl_kit_read(k, mem, n, half), n);
 }
 
 void gemm_cl_kit_expect_image(gemm_cl_kit *k, cl_mem image, const float *expected, int width,
@@ -223,5 +237,5 @@ void gemm_cl_kit_expect_image(gemm_cl_kit *k, cl_mem image, const float *expecte
     float *actual = gemm_cl_kit_room(k, n);
     if (k->unfinished) return;
     if (move_image(image, NULL, actual, width, height, half)) k->unfinished = true;
-    compare(k, expected, actual, n);
+    gemm_cl_kit_compare(k, expected, actual, n);
 }
