@@ -76,7 +76,7 @@ CONV_NETWORKS = $T/test_conv_networks
 
 # Also under the sanitizers. Darknet never frees a whole network: the tests of its networks do not
 # look for leaks.
-UNIT_PROGRAMS = $(addprefix $T/,test_driver test_calibration test_large test_limits test_number test_threads test_gemm test_auto test_packed test_half test_int8 test_packed_conv test_packed_layers test_chain \
+UNIT_PROGRAMS = $(addprefix $T/,test_driver test_calibration test_large test_limits test_number test_threads test_gemm test_auto test_packed test_pairs test_half test_quads test_int8 test_scales test_packed_conv test_packed_layers test_chain \
     test_allocation test_training test_bits test_conv test_conv_networks test_hook test_host test_hybrid test_others test_plans test_dlclose test_stats test_compare test_ab_rule test_library) \
     $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so
 # Tests of many kernels, which are not about the cache: PoCL compiles less. run.sh has QUICK_CACHE.
@@ -99,6 +99,9 @@ UNIT_COMMANDS = \
     '$T/test_packed_conv' \
     '$T/test_half --seed $$SEED $(call size,$(call cases,60))' \
     '$T/test_int8 --seed $$SEED $(call size,$(call cases,60))' \
+    '$T/test_pairs --seed $$SEED $(call size,$(call cases,15))' \
+    '$T/test_quads --seed $$SEED' \
+    '$T/test_scales' \
     '$(PACKED)' \
     '$T/test_number' \
     '$T/test_limits' \
@@ -286,7 +289,7 @@ endif
 # qemu is 20 times slower. ALL=1: some more. qemu-user aborts in the child of a fork, and its masked loads touch what the
 # mask leaves out (GUARD_PAGES).
 ARM = $(BUILD)/release-nocl-aarch64-linux-gnu
-ARM_PROGRAMS = $(addprefix $(ARM)/,darknet wheel/libdarknet.so libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_conv tests/test_half tests/test_int8 \
+ARM_PROGRAMS = $(addprefix $(ARM)/,darknet wheel/libdarknet.so libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_conv tests/test_pairs tests/test_half tests/test_quads tests/test_int8 \
     tests/test_packed_layers tests/test_chain tests/test_conv tests/test_library tests/test_threads tests/test_bits)
 ARMHF = $(BUILD)/release-nocl-arm-linux-gnueabihf
 ARMHF_PROGRAMS = $(addprefix $(ARMHF)/,darknet libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_conv \
@@ -298,8 +301,11 @@ QEMU_A7 = $(QEMU_ARMHF) -cpu cortex-a7
 QEMU_A9 = $(QEMU_ARMHF) -cpu cortex-a9
 QEMU_COMMANDS = \
     '$(QEMU_A53) $(ARM)/tests/test_packed --isa neon --cases $(call size,16,40) --without callers --without threads' \
+    '$(QEMU_ARM) $(ARM)/tests/test_pairs --cases 3' \
     '$(QEMU_ARM) $(ARM)/tests/test_half --cases $(call size,6,9)' \
+    '$(QEMU_A53) $(ARM)/tests/test_pairs --isa neon_fp16 --cases 3' \
     '$(QEMU_A53) $(ARM)/tests/test_half --isa neon_fp16 --cases $(call size,6,9)' \
+    '$(QEMU_A76) $(ARM)/tests/test_pairs --isa asimdhp_fp16 --cases 3' \
     '$(QEMU_A76) $(ARM)/tests/test_half --isa asimdhp_fp16 --cases $(call size,6,9)' \
     '$(QEMU_A76) $(ARM)/tests/test_conv --row packed-neon --cases $(call size,8,12) --threads 1' \
     '$(QEMU_A53) $(ARM)/tests/test_packed_layers --cases $(call size,30,60)' \
@@ -307,7 +313,9 @@ QEMU_COMMANDS = \
     '$(QEMU_A53) $(ARM)/tests/test_chain --isa neon --cases $(call size,30,60)' \
     'tests/system/test_isa.sh cortex-a53 "neon generic" $(QEMU_A53) $(ARM)/darknet' \
     'tests/system/test_isa.sh cortex-a76 "neon generic" $(QEMU_A76) $(ARM)/darknet' \
+    '$(QEMU_A76) $(ARM)/tests/test_quads' \
     '$(QEMU_A76) $(ARM)/tests/test_int8 --cases $(call size,12,20)' \
+    '$(QEMU_ARM) $(ARM)/tests/test_quads --isa i8mm_int8' \
     '$(QEMU_ARM) $(ARM)/tests/test_int8 --cases $(call size,12,20) --isa i8mm_int8' \
     'tests/system/test_isa.sh arm64 "neon generic" $(QEMU_ARM) $(ARM)/darknet' \
     '$(QEMU_ARM) $(ARM)/tests/test_bits tests/bits/aarch64-linux-gnu $(BITS_SMALL)' \
@@ -360,6 +368,7 @@ PART_. = \
     $(BAD_INPUT) \
     '$T/test_packed --cases 60 --without threads' \
     '$(NO_CL) $T/test_conv --cases 8 --threads 3' \
+    '$T/test_quads' \
     '$T/test_int8 --cases 20' \
     '$T/test_packed_layers --cases 40' \
     '$T/test_chain --cases 10' \
@@ -372,8 +381,8 @@ PART_. = \
     'tests/system/test_forks.sh' \
     'tests/system/test_docs.sh' \
     'tests/system/test_release.sh'
-PART_src/packed = 'tests/system/test_decisions.sh packed' '$T/test_packed --cases 100' '$(NO_CL) $T/test_conv --cases 30 --threads 3' '$T/test_packed_conv' '$T/test_half --cases 20' \
-    '$T/test_int8 --cases 30' '$T/test_packed_layers --cases 100' '$T/test_chain --cases 60' $(HOOK) '$T/test_allocation --check' \
+PART_src/packed = 'tests/system/test_decisions.sh packed' '$T/test_packed --cases 100' '$(NO_CL) $T/test_conv --cases 30 --threads 3' '$T/test_packed_conv' '$T/test_pairs --cases 15' '$T/test_half --cases 20' \
+    '$T/test_quads' '$T/test_int8 --cases 30' '$T/test_packed_layers --cases 100' '$T/test_chain --cases 60' $(HOOK) '$T/test_allocation --check' \
     '$(NO_CL) $T/test_gemm --cases 40' 'tests/system/test_layering.sh' 'tests/system/test_isa.sh'
 PART_src/cl = 'tests/system/test_decisions.sh cl' '$(QUICK_PLAIN) $T/test_cl --seed $$SEED --small --cases 2' '$(QUICK_PLAIN) $T/test_cl_checks --small' '$T/test_cl_choice' '$(PLAIN) OPENCL_LAYERS=$T/layer_quick.so $T/test_cl_tune' \
     '$(PLAIN) OPENCL_LAYERS=$T/layer_fail.so $T/test_cl_layers tests/unit/cfg/hook.cfg' 'tests/system/test_cl_desktop.sh' \
@@ -390,7 +399,7 @@ PART_src/driver = '$T/test_driver' $(PLANS) $(HOOK) '$T/test_large --without siz
 PART_src/auto = '$T/test_auto' '$T/test_driver' 'tests/system/test_tune.sh'
 PART_src/tune = $(PART_src/auto)
 PART_src/hybrid = '$T/test_hybrid' '$(QUICK_PLAIN) $T/test_cl --row hybrid --cases 4'
-PART_src/int8 = '$T/test_int8 --cases 60' '$T/test_calibration' 'tests/system/test_int8.sh "$$MODELS"'
+PART_src/int8 = '$T/test_scales' '$T/test_int8 --cases 60' '$T/test_calibration' 'tests/system/test_int8.sh "$$MODELS"'
 PART_src/calibrate = $(PART_src/int8)
 PART_src/check = '$(NO_CL) $T/test_gemm --cases 100' '$(NO_CL) $T/test_conv --cases 20' '$T/test_packed_layers --cases 40' '$T/test_packed_conv' \
     '$T/test_int8 --cases 20' 'tests/system/test_gemm_bench.sh $(OUT) $(UNTRAINED)'
