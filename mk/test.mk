@@ -33,7 +33,7 @@ $(WRONG_PROGRAMS):
 # Allocations that fail.
 $(OUT)/tests/test_allocation: FILE_LIBS = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc
 
-$(addprefix $(OUT)/tests/,test_chain test_half test_int8 test_packed_conv): FILE_LIBS = -Wl,--wrap=aligned_alloc
+$(addprefix $(OUT)/tests/,test_chain_driver test_half test_int8 test_packed_conv): FILE_LIBS = -Wl,--wrap=aligned_alloc
 
 # Linked with the project's library and not with Darknet.
 $(OUT)/tests/test_library: $(OBJ)/tests/unit/test_library.o $(OUT)/libdarknet-gemm.a
@@ -76,7 +76,7 @@ CONV_NETWORKS = $T/test_conv_networks
 
 # Also under the sanitizers. Darknet never frees a whole network: the tests of its networks do not
 # look for leaks.
-UNIT_PROGRAMS = $(addprefix $T/,test_driver test_calibration test_large test_limits test_number test_threads test_gemm test_auto test_packed test_pairs test_half test_quads test_int8 test_scales test_packed_conv test_packed_layers test_chain \
+UNIT_PROGRAMS = $(addprefix $T/,test_driver test_calibration test_large test_limits test_number test_threads test_gemm test_auto test_packed test_pairs test_half test_quads test_int8 test_scales test_packed_conv test_packed_layers test_chain test_chain_driver \
     test_allocation test_training test_bits test_conv test_conv_networks test_hook test_host test_hybrid test_others test_plans test_dlclose test_stats test_compare test_ab_rule test_library) \
     $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so
 # Tests of many kernels, which are not about the cache: PoCL compiles less. run.sh has QUICK_CACHE.
@@ -114,6 +114,7 @@ UNIT_COMMANDS = \
     '$T/test_packed_layers $(call size,$(call cases,300))' \
     '$T/test_hybrid' \
     '$T/test_chain $(call size,$(call cases,180))' \
+    '$T/test_chain_driver' \
     '$T/test_allocation' \
     '$T/test_allocation --check' \
     '$(NO_LEAKS) $T/test_hook tests/unit/cfg/hook.cfg tests/unit/cfg/added.cfg tests/unit/cfg/routes.cfg tests/unit/cfg/chain.cfg' \
@@ -290,10 +291,10 @@ endif
 # mask leaves out (GUARD_PAGES).
 ARM = $(BUILD)/release-nocl-aarch64-linux-gnu
 ARM_PROGRAMS = $(addprefix $(ARM)/,darknet wheel/libdarknet.so libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_conv tests/test_pairs tests/test_half tests/test_quads tests/test_int8 \
-    tests/test_packed_layers tests/test_chain tests/test_conv tests/test_library tests/test_threads tests/test_bits)
+    tests/test_packed_layers tests/test_chain tests/test_chain_driver tests/test_conv tests/test_library tests/test_threads tests/test_bits)
 ARMHF = $(BUILD)/release-nocl-arm-linux-gnueabihf
 ARMHF_PROGRAMS = $(addprefix $(ARMHF)/,darknet libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_conv \
-    tests/test_packed_layers tests/test_chain tests/test_conv tests/test_threads tests/test_bits)
+    tests/test_packed_layers tests/test_chain tests/test_chain_driver tests/test_conv tests/test_threads tests/test_bits)
 QEMU_A53 = $(QEMU_ARM) -cpu cortex-a53
 QEMU_A76 = $(QEMU_ARM) -cpu cortex-a76
 QEMU_ARMHF = qemu-arm -L /usr/arm-linux-gnueabihf
@@ -311,6 +312,7 @@ QEMU_COMMANDS = \
     '$(QEMU_A53) $(ARM)/tests/test_packed_layers --cases $(call size,30,60)' \
     '$(QEMU_A76) $(ARM)/tests/test_packed_conv --isa neon --without callers' \
     '$(QEMU_A53) $(ARM)/tests/test_chain --isa neon --cases $(call size,30,60)' \
+    '$(QEMU_A53) $(ARM)/tests/test_chain_driver' \
     'tests/system/test_isa.sh cortex-a53 "neon generic" $(QEMU_A53) $(ARM)/darknet' \
     'tests/system/test_isa.sh cortex-a76 "neon generic" $(QEMU_A76) $(ARM)/darknet' \
     '$(QEMU_A76) $(ARM)/tests/test_quads' \
@@ -332,6 +334,7 @@ QEMU_COMMANDS = \
     '$(QEMU_A7) $(ARMHF)/tests/test_packed_layers --isa neon32_fma --cases $(call size,30,60)' \
     '$(QEMU_A9) $(ARMHF)/tests/test_packed_layers --isa neon32 --cases $(call size,30,60)' \
     '$(QEMU_A7) $(ARMHF)/tests/test_chain --isa neon32_fma --cases $(call size,16,30)' \
+    '$(QEMU_A7) $(ARMHF)/tests/test_chain_driver' \
     '$(QEMU_A9) $(ARMHF)/tests/test_chain --isa neon32 --cases $(call size,16,30)' \
     '$(QEMU_A7) $(ARMHF)/tests/$(REPRODUCIBLE_ARM)' \
     '$(QEMU_A7) $(ARMHF)/tests/test_threads --without fork' \
@@ -372,6 +375,7 @@ PART_. = \
     '$T/test_int8 --cases 20' \
     '$T/test_packed_layers --cases 40' \
     '$T/test_chain --cases 10' \
+    '$T/test_chain_driver' \
     $(HOOK) \
     '$T/test_driver' \
     '$T/test_library' \
@@ -382,7 +386,7 @@ PART_. = \
     'tests/system/test_docs.sh' \
     'tests/system/test_release.sh'
 PART_src/packed = 'tests/system/test_decisions.sh packed' '$T/test_packed --cases 100' '$(NO_CL) $T/test_conv --cases 30 --threads 3' '$T/test_packed_conv' '$T/test_pairs --cases 15' '$T/test_half --cases 20' \
-    '$T/test_quads' '$T/test_int8 --cases 30' '$T/test_packed_layers --cases 100' '$T/test_chain --cases 60' $(HOOK) '$T/test_allocation --check' \
+    '$T/test_quads' '$T/test_int8 --cases 30' '$T/test_packed_layers --cases 100' '$T/test_chain --cases 60' '$T/test_chain_driver' $(HOOK) '$T/test_allocation --check' \
     '$(NO_CL) $T/test_gemm --cases 40' 'tests/system/test_layering.sh' 'tests/system/test_isa.sh'
 PART_src/cl = 'tests/system/test_decisions.sh cl' '$(QUICK_PLAIN) $T/test_cl --seed $$SEED --small --cases 2' '$(QUICK_PLAIN) $T/test_cl_checks --small' '$T/test_cl_choice' '$(PLAIN) OPENCL_LAYERS=$T/layer_quick.so $T/test_cl_tune' \
     '$(PLAIN) OPENCL_LAYERS=$T/layer_fail.so $T/test_cl_layers tests/unit/cfg/hook.cfg' 'tests/system/test_cl_desktop.sh' \
@@ -454,6 +458,7 @@ CROSS_COMMANDS = \
     '$(EMULATOR) $T/test_packed --cases 40 --without callers --without threads' \
     'GEMM_CL_LIBRARY=/none $(EMULATOR) $T/test_gemm --cases 10' \
     '$(EMULATOR) $T/test_chain --cases 10' \
+    '$(EMULATOR) $T/test_chain_driver' \
     '$(EMULATOR) $T/test_packed_layers --cases 40' \
     '$(EMULATOR) $T/test_conv --row packed --cases 20 --threads 1' \
     '$(EMULATOR) $T/test_hook tests/unit/cfg/hook.cfg tests/unit/cfg/added.cfg tests/unit/cfg/routes.cfg tests/unit/cfg/chain.cfg' \

@@ -58,7 +58,7 @@ enum { LINKS = 3 };
 
 /* 1x1, depthwise, 1x1, each with the output of the one before it as input, and a shortcut. */
 typedef struct links {
-    int first;                  /* 0, or 1: the first layer is missing */
+    int first;                  /* 0, or how many of the first layers are missing */
     bool adds;
     conv_call calls[LINKS];     /* each with an input of its own */
     layer_call shortcut;
@@ -76,7 +76,8 @@ void links_free(links *);
 /* Layer i as it runs alone, behind the one before it. */
 conv_call links_alone(const links *, int i);
 
-/* Behind the last layer alone: `expected` gets its output, and what the shortcut adds. */
+/* Behind the last layer alone: `expected` gets its output, and what the shortcut adds. NULL: the
+   micro-kernels of GEMM_ISA. */
 void links_expect(links *, const struct gemm_ukernel *);
 
 /* The layers as a chain gets them: only the last output exists. Returns the shortcut or NULL. */
