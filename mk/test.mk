@@ -76,7 +76,7 @@ CONV_NETWORKS = $T/test_conv_networks
 
 # Also under the sanitizers. Darknet never frees a whole network: the tests of its networks do not
 # look for leaks.
-UNIT_PROGRAMS = $(addprefix $T/,test_driver test_calibration test_large test_limits test_number test_threads test_gemm test_auto test_packed test_pairs test_half test_quads test_int8 test_scales test_packed_conv test_packed_layers test_chain test_chain_driver \
+UNIT_PROGRAMS = $(addprefix $T/,test_driver test_calibration test_large test_limits test_number test_threads test_gemm test_auto test_packed test_packed_callers test_pairs test_half test_quads test_int8 test_scales test_packed_conv test_packed_layers test_chain test_chain_driver \
     test_allocation test_training test_bits test_conv test_conv_networks test_hook test_host test_hybrid test_others test_plans test_dlclose test_stats test_compare test_ab_rule test_library) \
     $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so
 # Tests of many kernels, which are not about the cache: PoCL compiles less. run.sh has QUICK_CACHE.
@@ -89,7 +89,7 @@ QUICK_PLAIN = $(PLAIN) $(QUICK)
 cases = --cases $$(($(1) / $(if $(filter 0,$(SANITIZE)),1,2)))
 # The longest first. The comparison of 1 to 8 threads takes minutes under a sanitizer, which sees
 # nothing new in it: test_packed leaves it out, and test_conv compares 1 to 3.
-PACKED = $T/test_packed $(if $(filter 0,$(SANITIZE)),$(call size,--cases 300),--cases $(call size,100,250) --without threads)
+PACKED = $T/test_packed $(if $(filter 0,$(SANITIZE)),$(call size,--cases 300),--cases $(call size,100,250) --threads 1)
 # Its longest part is about what the driver gives a row, and takes minutes under a sanitizer.
 LARGE = $T/test_large$(if $(filter 0,$(SANITIZE)),, --without sizes)
 CONV = $T/test_conv $(if $(filter 0,$(SANITIZE)),$(call size,--cases 80),--cases $(call size,20,50) --threads 3)
@@ -103,6 +103,7 @@ UNIT_COMMANDS = \
     '$T/test_quads --seed $$SEED' \
     '$T/test_scales' \
     '$(PACKED)' \
+    '$T/test_packed_callers' \
     '$T/test_number' \
     '$T/test_limits' \
     '$T/test_calibration' \
@@ -275,8 +276,8 @@ UNIT_PROGRAMS += $T/test_cl $T/test_cl_checks $T/layer_quick.so
 FIRST_UNIT_COMMANDS = '$(QUICK_PLAIN) $T/test_cl --seed $$SEED --cases $(call size,2,8)' '$(QUICK_PLAIN) $T/test_cl_checks --seed $$SEED'
 endif
 ifeq ($(SANITIZE),thread)
-UNIT_PROGRAMS = $T/test_threads $T/test_cl $T/test_cl_layers $T/test_hybrid $T/test_packed $T/test_packed_conv
-UNIT_COMMANDS = 'TSAN_OPTIONS=die_after_fork=0 $(PACKED)' '$T/test_cl_layers --only threads tests/unit/cfg/hook.cfg' \
+UNIT_PROGRAMS = $T/test_threads $T/test_cl $T/test_cl_layers $T/test_hybrid $T/test_packed $T/test_packed_callers $T/test_packed_conv
+UNIT_COMMANDS = '$(PACKED)' 'TSAN_OPTIONS=die_after_fork=0 $T/test_packed_callers' '$T/test_cl_layers --only threads tests/unit/cfg/hook.cfg' \
     '$T/test_cl --threads' '$T/test_packed_conv --only callers' '$T/test_threads --without fork' '$T/test_hybrid'
 endif
 endif
@@ -301,7 +302,7 @@ QEMU_ARMHF = qemu-arm -L /usr/arm-linux-gnueabihf
 QEMU_A7 = $(QEMU_ARMHF) -cpu cortex-a7
 QEMU_A9 = $(QEMU_ARMHF) -cpu cortex-a9
 QEMU_COMMANDS = \
-    '$(QEMU_A53) $(ARM)/tests/test_packed --isa neon --cases $(call size,16,40) --without callers --without threads' \
+    '$(QEMU_A53) $(ARM)/tests/test_packed --isa neon --cases $(call size,16,40) --threads 1' \
     '$(QEMU_ARM) $(ARM)/tests/test_pairs --cases 3' \
     '$(QEMU_ARM) $(ARM)/tests/test_half --cases $(call size,6,9)' \
     '$(QEMU_A53) $(ARM)/tests/test_pairs --isa neon_fp16 --cases 3' \
@@ -326,8 +327,8 @@ QEMU_COMMANDS = \
     '$(QEMU_ARM) $(ARM)/tests/test_threads --without fork' \
     'tests/system/test_arm.sh arm64 aarch64-linux-gnu-gcc "$$MODELS" $(abspath $(ARM)) $(QEMU_A53)' \
     'OUT=$(abspath $(ARM)) tests/system/test_layers.sh aarch64-linux-gnu- $(QEMU_ARM)' \
-    '$(QEMU_A7) $(ARMHF)/tests/test_packed --isa neon32_fma --cases $(call size,12,20) --without callers --without threads' \
-    '$(QEMU_A9) $(ARMHF)/tests/test_packed --isa neon32 --cases $(call size,12,20) --without callers --without threads' \
+    '$(QEMU_A7) $(ARMHF)/tests/test_packed --isa neon32_fma --cases $(call size,12,20) --threads 1' \
+    '$(QEMU_A9) $(ARMHF)/tests/test_packed --isa neon32 --cases $(call size,12,20) --threads 1' \
     '$(QEMU_A7) $(ARMHF)/tests/test_conv --row packed-neon32_fma --cases $(call size,6,8) --threads 1' \
     '$(QEMU_A9) $(ARMHF)/tests/test_conv --row packed-neon32 --cases $(call size,6,8) --threads 1' \
     '$(QEMU_A7) $(ARMHF)/tests/test_packed_conv --isa neon32_fma --without callers' \
@@ -345,11 +346,11 @@ ifneq ($(filter x86_64,$(shell uname -m)),)
 QEMU_HASWELL = qemu-x86_64 -cpu Haswell
 QEMU_NEHALEM = qemu-x86_64 -cpu Nehalem
 QEMU_COMMANDS += \
-    'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_packed --isa avx2 --cases $(call size,16,40) --without callers --without threads' \
+    'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_packed --isa avx2 --cases $(call size,16,40) --threads 1' \
     'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_conv --row packed-avx2 --cases $(call size,8,12) --threads 1' \
     'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_packed_layers --isa avx2 --cases $(call size,50,150)' \
     'tests/system/test_isa.sh haswell "avx2 generic" $(QEMU_HASWELL) ./darknet' \
-    '$(QEMU_NEHALEM) $T/test_packed --cases $(call size,16,40) --without callers --without threads' \
+    '$(QEMU_NEHALEM) $T/test_packed --cases $(call size,16,40) --threads 1' \
     '$(QEMU_NEHALEM) $T/test_conv --row packed --cases $(call size,16,30) --threads 1' \
     '$(QEMU_NEHALEM) $T/test_packed_layers --cases $(call size,30,60)' \
     'tests/system/test_isa.sh nehalem generic $(QEMU_NEHALEM) ./darknet'
@@ -369,7 +370,7 @@ BAD_INPUT = 'tests/system/test_bad_input.sh $(abspath $(UNTRAINED))'
 PART_. = \
     '$(NO_CL) $T/test_gemm --cases 40' \
     $(BAD_INPUT) \
-    '$T/test_packed --cases 60 --without threads' \
+    '$T/test_packed --cases 60 --threads 1' \
     '$(NO_CL) $T/test_conv --cases 8 --threads 3' \
     '$T/test_quads' \
     '$T/test_int8 --cases 20' \
@@ -385,7 +386,7 @@ PART_. = \
     'tests/system/test_forks.sh' \
     'tests/system/test_docs.sh' \
     'tests/system/test_release.sh'
-PART_src/packed = 'tests/system/test_decisions.sh packed' '$T/test_packed --cases 100' '$(NO_CL) $T/test_conv --cases 30 --threads 3' '$T/test_packed_conv' '$T/test_pairs --cases 15' '$T/test_half --cases 20' \
+PART_src/packed = 'tests/system/test_decisions.sh packed' '$T/test_packed --cases 100' '$T/test_packed_callers' '$(NO_CL) $T/test_conv --cases 30 --threads 3' '$T/test_packed_conv' '$T/test_pairs --cases 15' '$T/test_half --cases 20' \
     '$T/test_quads' '$T/test_int8 --cases 30' '$T/test_packed_layers --cases 100' '$T/test_chain --cases 60' '$T/test_chain_driver' $(HOOK) '$T/test_allocation --check' \
     '$(NO_CL) $T/test_gemm --cases 40' 'tests/system/test_layering.sh' 'tests/system/test_isa.sh'
 PART_src/cl = 'tests/system/test_decisions.sh cl' '$(QUICK_PLAIN) $T/test_cl --seed $$SEED --small --cases 2' '$(QUICK_PLAIN) $T/test_cl_checks --small' '$T/test_cl_choice' '$(PLAIN) OPENCL_LAYERS=$T/layer_quick.so $T/test_cl_tune' \
@@ -455,7 +456,7 @@ CROSS_ROOT = /usr/$(CROSS_COMPILE:-=)
 EMULATOR = $(if $(IS_I386),$(CROSS_ROOT)/lib/ld-linux.so.2 --library-path $(CROSS_ROOT)/lib, \
     qemu-$(firstword $(subst -, ,$(CROSS_COMPILE))) -L $(CROSS_ROOT))
 CROSS_COMMANDS = \
-    '$(EMULATOR) $T/test_packed --cases 40 --without callers --without threads' \
+    '$(EMULATOR) $T/test_packed --cases 40 --threads 1' \
     'GEMM_CL_LIBRARY=/none $(EMULATOR) $T/test_gemm --cases 10' \
     '$(EMULATOR) $T/test_chain --cases 10' \
     '$(EMULATOR) $T/test_chain_driver' \
