@@ -77,7 +77,7 @@ CONV_NETWORKS = $T/test_conv_networks
 # Also under the sanitizers. Darknet never frees a whole network: the tests of its networks do not
 # look for leaks.
 UNIT_PROGRAMS = $(addprefix $T/,test_driver test_calibration test_large test_limits test_number test_threads test_gemm test_auto test_packed test_packed_callers test_pairs test_half test_quads test_int8 test_scales test_packed_conv test_packed_layers test_chain test_chain_driver \
-    test_allocation test_training test_bits test_conv test_conv_networks test_hook test_host test_hybrid test_others test_plans test_dlclose test_stats test_compare test_ab_rule test_library) \
+    test_allocation test_training test_bits test_conv test_conv_ends test_conv_hook test_conv_networks test_hook test_host test_hybrid test_others test_plans test_dlclose test_stats test_compare test_ab_rule test_library) \
     $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so
 # Tests of many kernels, which are not about the cache: PoCL compiles less. run.sh has QUICK_CACHE.
 QUICK = $(if $(filter 1,$(OPENCL)),OPENCL_LAYERS=$(abspath $T)/layer_quick.so GEMM_CACHE_DIR=$$QUICK_CACHE)
@@ -96,6 +96,8 @@ CONV = $T/test_conv $(if $(filter 0,$(SANITIZE)),$(call size,--cases 80),--cases
 UNIT_COMMANDS = \
     '$(QUICK_PLAIN) $T/test_gemm $(call size,$(call cases,400))' \
     '$(QUICK_PLAIN) $(CONV)' \
+    '$T/test_conv_ends' \
+    '$T/test_conv_hook' \
     '$T/test_packed_conv' \
     '$T/test_half --seed $$SEED $(call size,$(call cases,60))' \
     '$T/test_int8 --seed $$SEED $(call size,$(call cases,60))' \
@@ -292,10 +294,10 @@ endif
 # mask leaves out (GUARD_PAGES).
 ARM = $(BUILD)/release-nocl-aarch64-linux-gnu
 ARM_PROGRAMS = $(addprefix $(ARM)/,darknet wheel/libdarknet.so libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_conv tests/test_pairs tests/test_half tests/test_quads tests/test_int8 \
-    tests/test_packed_layers tests/test_chain tests/test_chain_driver tests/test_conv tests/test_library tests/test_threads tests/test_bits)
+    tests/test_packed_layers tests/test_chain tests/test_chain_driver tests/test_conv tests/test_conv_ends tests/test_library tests/test_threads tests/test_bits)
 ARMHF = $(BUILD)/release-nocl-arm-linux-gnueabihf
 ARMHF_PROGRAMS = $(addprefix $(ARMHF)/,darknet libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_conv \
-    tests/test_packed_layers tests/test_chain tests/test_chain_driver tests/test_conv tests/test_threads tests/test_bits)
+    tests/test_packed_layers tests/test_chain tests/test_chain_driver tests/test_conv tests/test_conv_ends tests/test_threads tests/test_bits)
 QEMU_A53 = $(QEMU_ARM) -cpu cortex-a53
 QEMU_A76 = $(QEMU_ARM) -cpu cortex-a76
 QEMU_ARMHF = qemu-arm -L /usr/arm-linux-gnueabihf
@@ -310,6 +312,7 @@ QEMU_COMMANDS = \
     '$(QEMU_A76) $(ARM)/tests/test_pairs --isa asimdhp_fp16 --cases 3' \
     '$(QEMU_A76) $(ARM)/tests/test_half --isa asimdhp_fp16 --cases $(call size,6,9)' \
     '$(QEMU_A76) $(ARM)/tests/test_conv --row packed-neon --cases $(call size,8,12) --threads 1' \
+    '$(QEMU_A76) $(ARM)/tests/test_conv_ends --isa neon' \
     '$(QEMU_A53) $(ARM)/tests/test_packed_layers --cases $(call size,30,60)' \
     '$(QEMU_A76) $(ARM)/tests/test_packed_conv --isa neon --without callers' \
     '$(QEMU_A53) $(ARM)/tests/test_chain --isa neon --cases $(call size,30,60)' \
@@ -330,7 +333,9 @@ QEMU_COMMANDS = \
     '$(QEMU_A7) $(ARMHF)/tests/test_packed --isa neon32_fma --cases $(call size,12,20) --threads 1' \
     '$(QEMU_A9) $(ARMHF)/tests/test_packed --isa neon32 --cases $(call size,12,20) --threads 1' \
     '$(QEMU_A7) $(ARMHF)/tests/test_conv --row packed-neon32_fma --cases $(call size,6,8) --threads 1' \
+    '$(QEMU_A7) $(ARMHF)/tests/test_conv_ends --isa neon32_fma' \
     '$(QEMU_A9) $(ARMHF)/tests/test_conv --row packed-neon32 --cases $(call size,6,8) --threads 1' \
+    '$(QEMU_A9) $(ARMHF)/tests/test_conv_ends --isa neon32' \
     '$(QEMU_A7) $(ARMHF)/tests/test_packed_conv --isa neon32_fma --without callers' \
     '$(QEMU_A7) $(ARMHF)/tests/test_packed_layers --isa neon32_fma --cases $(call size,30,60)' \
     '$(QEMU_A9) $(ARMHF)/tests/test_packed_layers --isa neon32 --cases $(call size,30,60)' \
@@ -348,6 +353,7 @@ QEMU_NEHALEM = qemu-x86_64 -cpu Nehalem
 QEMU_COMMANDS += \
     'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_packed --isa avx2 --cases $(call size,16,40) --threads 1' \
     'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_conv --row packed-avx2 --cases $(call size,8,12) --threads 1' \
+    'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_conv_ends --isa avx2' \
     'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_packed_layers --isa avx2 --cases $(call size,50,150)' \
     'tests/system/test_isa.sh haswell "avx2 generic" $(QEMU_HASWELL) ./darknet' \
     '$(QEMU_NEHALEM) $T/test_packed --cases $(call size,16,40) --threads 1' \
@@ -372,6 +378,8 @@ PART_. = \
     $(BAD_INPUT) \
     '$T/test_packed --cases 60 --threads 1' \
     '$(NO_CL) $T/test_conv --cases 8 --threads 3' \
+    '$T/test_conv_ends' \
+    '$T/test_conv_hook' \
     '$T/test_quads' \
     '$T/test_int8 --cases 20' \
     '$T/test_packed_layers --cases 40' \
@@ -386,7 +394,7 @@ PART_. = \
     'tests/system/test_forks.sh' \
     'tests/system/test_docs.sh' \
     'tests/system/test_release.sh'
-PART_src/packed = 'tests/system/test_decisions.sh packed' '$T/test_packed --cases 100' '$T/test_packed_callers' '$(NO_CL) $T/test_conv --cases 30 --threads 3' '$T/test_packed_conv' '$T/test_pairs --cases 15' '$T/test_half --cases 20' \
+PART_src/packed = 'tests/system/test_decisions.sh packed' '$T/test_packed --cases 100' '$T/test_packed_callers' '$(NO_CL) $T/test_conv --cases 30 --threads 3' '$T/test_conv_ends' '$T/test_packed_conv' '$T/test_pairs --cases 15' '$T/test_half --cases 20' \
     '$T/test_quads' '$T/test_int8 --cases 30' '$T/test_packed_layers --cases 100' '$T/test_chain --cases 60' '$T/test_chain_driver' $(HOOK) '$T/test_allocation --check' \
     '$(NO_CL) $T/test_gemm --cases 40' 'tests/system/test_layering.sh' 'tests/system/test_isa.sh'
 PART_src/cl = 'tests/system/test_decisions.sh cl' '$(QUICK_PLAIN) $T/test_cl --seed $$SEED --small --cases 2' '$(QUICK_PLAIN) $T/test_cl_checks --small' '$T/test_cl_choice' '$(PLAIN) OPENCL_LAYERS=$T/layer_quick.so $T/test_cl_tune' \
@@ -395,7 +403,7 @@ PART_src/cl = 'tests/system/test_decisions.sh cl' '$(QUICK_PLAIN) $T/test_cl --s
     '$(QUICK_PLAIN) $T/test_cl_int8 --cases 6' '$(PLAIN) $T/test_plans --row cl tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
     '$(PLAIN) $(CONV_NETWORKS) --row cl tests/unit/cfg/connected.cfg tests/unit/cfg/chain.cfg'
 PART_kernels = $(PART_src/cl)
-PART_src/hook = $(HOOK) $(PLANS) '$(NO_LEAKS) $T/test_host tests/unit/cfg/fork.cfg' '$(CONV_NETWORKS) --train tests/unit/cfg/layers.cfg' \
+PART_src/hook = $(HOOK) $(PLANS) '$T/test_conv_hook' '$(NO_LEAKS) $T/test_host tests/unit/cfg/fork.cfg' '$(CONV_NETWORKS) --train tests/unit/cfg/layers.cfg' \
     '$(CONV_NETWORKS) tests/unit/cfg/chain.cfg tests/unit/cfg/connected.cfg' '$T/test_training tests/unit/cfg/layers.cfg' \
     'tests/system/test_layers.sh' 'tests/system/test_layering.sh' $(BAD_INPUT)
 PART_patches = $(PART_src/hook) 'tests/system/test_cfg.sh' 'tests/system/test_files.sh' 'tests/fuzz/replay.sh $T/replay $(FUZZ_TARGETS)' 'tests/system/test_setup.sh'
@@ -499,7 +507,7 @@ on-opencl: all $(SMALL_NETWORKS) $(CL_PROGRAMS) $T/preload_faults.so $(addprefix
 	@$(RUN) $(OPENCL_COMMANDS)
 
 # The builds for arm64 and armhf are configurations of their own: make is called for each once more.
-on-qemu: all $T/test_packed $T/test_packed_layers $T/test_conv
+on-qemu: all $T/test_packed $T/test_packed_layers $T/test_conv $T/test_conv_ends
 	@$(MAKE) CROSS_COMPILE=aarch64-linux-gnu- $(ARM_PROGRAMS)
 	@$(MAKE) CROSS_COMPILE=arm-linux-gnueabihf- $(ARMHF_PROGRAMS)
 	@$(RUN) $(QEMU_COMMANDS)

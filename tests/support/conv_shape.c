@@ -67,6 +67,14 @@ static arrays **find(const conv_call *c)
     return at;
 }
 
+void conv_shape_pool(conv_call *c)
+{
+    guarded *const output = &(*find(c))->each[4];
+    guarded_free(output);
+    c->pool = true;
+    c->output = get(output, conv_outputs(c));
+}
+
 void conv_shape_free(conv_call *c)
 {
     arrays **const at = find(c), *const a = *at;

@@ -25,6 +25,9 @@ size_t conv_outputs(const conv_call *);
 conv_call conv_shape_make(const conv_shape *, conv_activation);
 void conv_shape_free(conv_call *);
 
+/* The same with a pool, over outputs that are even: the output gets a quarter. */
+void conv_shape_pool(conv_call *);
+
 /* Random numbers in all arrays but the output. */
 void conv_shape_fill(conv_call *, rng *);
 

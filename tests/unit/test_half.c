@@ -177,7 +177,8 @@ static layer make_layer(const gemm_pairs *p, const conv_shape *s, conv_activatio
     conv_shape_fill(&l.exact, &again);
     round_all((float *)l.exact.input, inputs_of(&l.call));
     round_all((float *)l.exact.weights, (size_t)s->n * (size_t)gemm_conv_taps(&l.call));
-    l.call.pool = l.exact.pool = pool && l.call.out_h % 2 == 0 && l.call.out_w % 2 == 0;
+    if (pool && l.call.out_h % 2 == 0 && l.call.out_w % 2 == 0) conv_shape_pool(&l.call);
+    l.exact.pool = l.call.pool;
     return l;
 }
 

@@ -168,7 +168,7 @@ static const char *judge_conv(void *subject, rng *r, int number, char *text)
     if (pools) make_even(&s);
     layer l = draw_layer(subject, &s, activations[rng_below(r, 3)], r);
     if (rng_below(r, 4) == 0) l.call.scale = NULL;
-    l.call.pool = pools;
+    if (pools) conv_shape_pool(&l.call);
     judge_text(&l.call, text);
     const char *wrong = judge_layer(&l);
     conv_shape_free(&l.call);
@@ -439,7 +439,7 @@ static void test_check(const gemm_quads *q, const char *name)
     const char *wrong = NULL;
     for (int i = 0; i < 4 && !wrong; ++i) {
         layer l = draw_layer(q, &shapes[i], i ? CONV_LEAKY : CONV_LINEAR, &r);
-        l.call.pool = i == 3;
+        if (i == 3) conv_shape_pool(&l.call);
         const judged j = judge_of(&l);
         gemm_note note;
         if (judge_run(&j, 1, NULL, &note) || !note.scale) wrong = "not in 8 bits";

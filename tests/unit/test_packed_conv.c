@@ -99,7 +99,7 @@ static conv_call make_layer(const large *l, int batch)
     conv_shape shape = l->shape;
     shape.batch = batch;
     conv_call c = conv_shape_make(&shape, CONV_LEAKY);
-    c.pool = l->pool;
+    if (l->pool) conv_shape_pool(&c);
     conv_shape_fill(&c, &r);
     return c;
 }
