@@ -10,8 +10,7 @@
 #include "support/activated.h"
 #include "support/conv_shape.h"
 #include "support/float_modes.h"
-#include "support/options.h"
-#include "support/report.h"
+#include "support/isas.h"
 
 #include "darknet.h"
 
@@ -176,8 +175,9 @@ static void judge_ends(const conv_shape *s, bool pool, conv_activation a, const 
     report_judged(name, right ? NULL : why);
 }
 
-static void test_ends(const gemm_ukernel *u)
+static void test_ends(const gemm_ukernel *u, const test_options *o)
 {
+    (void)o;
     for (size_t s = 0; s < COUNT(END_SHAPES); ++s) {
         for (int a = CONV_LINEAR; a < CONV_ACTIVATIONS; ++a)
             judge_ends(&END_SHAPES[s], false, (conv_activation)a, u);
@@ -191,13 +191,6 @@ static void test_ends(const gemm_ukernel *u)
 int main(int argc, char **argv)
 {
     const test_options o = options_read(argc, argv, (test_options){0}, "--isa", NULL);
-    int known = 0;
-    for (const gemm_ukernel *const *u = gemm_ukernels; *u; ++u) {
-        if (o.isa && strcmp(o.isa, (*u)->name)) continue;
-        ++known;
-        if ((*u)->supported()) test_ends(*u);
-        else report_skip_machine((*u)->name, "this processor has no %s", (*u)->name);
-    }
-    if (!known) report_fail("isa", "this build has no micro-kernels for --isa %s", o.isa);
+    test_isas(&o, test_ends);
     return report_status();
 }

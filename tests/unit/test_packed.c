@@ -21,6 +21,7 @@
 #include "util/threads.h"
 #include "support/cases.h"
 #include "support/float_modes.h"
+#include "support/isas.h"
 #include "support/product.h"
 
 #include <limits.h>
@@ -617,23 +618,10 @@ static void test_seam(seam of, const gemm_ukernel *u)
     free(scale);
 }
 
-static bool is_isa(const char *name)
-{
-    return !strcmp(name, "avx512") || !strcmp(name, "avx2") || !strcmp(name, "neon") ||
-           !strcmp(name, "neon32_fma") || !strcmp(name, "neon32") || !strcmp(name, "generic");
-}
-
 static bool take_own(const char *option, const char *value)
 {
     brief = !strcmp(value, "yes");
     return !strcmp(option, "--brief") && (brief || !strcmp(value, "no"));
-}
-
-static bool is_built(const char *isa)
-{
-    const gemm_ukernel *const *u = gemm_ukernels;
-    while (*u && strcmp(isa, (*u)->name)) ++u;
-    return *u;
 }
 
 static void test_isa(const gemm_ukernel *u, const test_options *o)
@@ -661,14 +649,8 @@ int main(int argc, char **argv)
                       .threads = MOST_THREADS};
     o = options_read(argc, argv, o, "--seed, --cases, --case, --isa, --threads, --brief yes or no",
                      take_own);
-    if (o.isa && !is_isa(o.isa)) return fprintf(stderr, "--isa %s is no name\n", o.isa), 2;
     printf("test_packed: seed %llu\n", (unsigned long long)o.seed);
-    if (o.isa && !is_built(o.isa)) report_fail(o.isa, "this build does not have it");
-    for (const gemm_ukernel *const *u = gemm_ukernels; *u; ++u) {
-        if (o.isa && strcmp(o.isa, (*u)->name)) continue;
-        if ((*u)->supported()) test_isa(*u, &o);
-        else report_skip_machine((*u)->name, "this processor does not have it");
-    }
+    test_isas(&o, test_isa);
     if (o.only_case < 0 && !brief) test_caches();
     return report_status();
 }
