@@ -154,7 +154,7 @@ SYSTEM_COMMANDS = \
     'tests/system/test_detect.sh $(UNTRAINED) "$$MODELS"' \
     'tests/system/test_bench.sh "$$MODELS"' \
     'tests/system/test_setup.sh' \
-    '$(call size,$(PLAIN)) $(QUICK) $T/test_gemm --large --cases 0 $(call size,--mflop 60)' \
+    '$(call size,$(PLAIN)) $(QUICK) $T/test_gemm --large yes --cases 0 $(call size,--mflop 60)' \
     'tests/system/test_half.sh "$$MODELS"' \
     'tests/system/test_int8.sh "$$MODELS"' \
     'tests/system/test_packed_int8.sh' \
