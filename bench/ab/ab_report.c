@@ -180,8 +180,8 @@ static void write_markdown(FILE *f, const ab_run *run, const ab_result results[2
         fprintf(f, "\nStart of the process to its first prompt, median: A %s ms, B %s ms.\n",
                 ms(median_load(run, 0), t[0]), ms(median_load(run, 1), t[1]));
     fprintf(f, "\nB is called faster or slower only if the interval of the ratio does not contain "
-               "1, p over the rounds is under %.2g and the difference is at least %g%%. With up to %d look%s "
-               "this keeps the chance of a wrong verdict at 5%% (Pocock 1977).\n",
+               "1, p over the rounds is under %.2g and the difference is at least %g%%. With up to "
+               "%d look%s this keeps the chance of a wrong verdict at 5%% (Pocock 1977).\n",
             ab_rule(run->o->looks).p, 100 * run->o->least, run->o->looks,
             run->o->looks == 1 ? "" : "s");
 }

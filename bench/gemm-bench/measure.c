@@ -279,7 +279,8 @@ static double warm_up(run *r)
 static void take_samples(run *r, double once)
 {
     const burst_job *job = r->job;
-    const long calls = job->cold || once > 20e-6 ? 1 : (long)(20e-6 / (once > 1e-8 ? once : 1e-8)) + 1;
+    const double call = once > 1e-8 ? once : 1e-8;
+    const long calls = job->cold || once > 20e-6 ? 1 : (long)(20e-6 / call) + 1;
     for (int i = 0; i < job->samples; ++i) {
         if (job->cold) empty_caches(r->p);
         cycles_start();

@@ -20,8 +20,8 @@ int conv_places(int n, const conv_call *);
 /* The floats of the output. Pooled: a quarter. */
 size_t conv_outputs(const conv_call *);
 
-/* The call, not pooled, with zeroes in arrays beside guard pages. conv_shape_free frees them, by the
-   input of the call. One thread makes, fills and frees calls. */
+/* The call, not pooled, with zeroes in arrays beside guard pages. conv_shape_free frees them, by
+   the input of the call. One thread makes, fills and frees calls. */
 conv_call conv_shape_make(const conv_shape *, conv_activation);
 void conv_shape_free(conv_call *);
 

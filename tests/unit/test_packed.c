@@ -553,10 +553,13 @@ static void finish_scaled(const packed_epilogue *e, int i0, int rows, int j0, in
     }
 }
 
-/* B is made up while it is packed. C is f(scale * (C + alpha AB) + shift) over several blocks of K,
-   or NaN before with an epilogue of its own that finishes each element once. Or A stays in L2 at any
-   price: then there are blocks of its rows, with B made up once for each of them. The numbers are
-   small integers: the result is exact. */
+/*
+ * B is made up while it is packed, in several blocks of K. The numbers are small integers: the
+ * result is exact.
+ *   FINISH   C is NaN before. An epilogue of the test's own finishes each element once
+ *   SHIFT    C is f(scale * (C + alpha AB) + shift)
+ *   BLOCKS   A stays in L2 at any price, in blocks of its rows. B is made up once for each of them
+ */
 typedef enum seam { FINISH, SHIFT, BLOCKS } seam;
 
 static float scale_of(int i) { return (float)(i % 3 + 2); }
@@ -605,7 +608,8 @@ static void test_seam(seam of, const gemm_ukernel *u)
     for (int i = 0; i < M * N; ++i) C[i] = of == SHIFT ? (float)(i % 101) : NAN;
     const packed_epilogue epilogues[] = {
         {.alpha = 1, .overwrite = true, .finish = finish_scaled, .data = scale},
-        {.alpha = 2, .scale = scale, .shift = shift, .slope = .5f}, {.alpha = 1, .overwrite = true}};
+        {.alpha = 2, .scale = scale, .shift = shift, .slope = .5f},
+        {.alpha = 1, .overwrite = true}};
     const packed_job job = {
         .M = M, .N = N, .K = K, .A = A, .a_row = (size_t)K, .a_step = 1,
         .B = {.pack = pack_computed}, .C = C, .ldc = (size_t)N, .epilogue = epilogues[of]};
