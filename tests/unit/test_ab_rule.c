@@ -108,12 +108,9 @@ static void test_sequential(const machine *m, uint64_t seed)
     const int wrong = same.faster + same.slower;
     snprintf(name, sizeof name, "sequential, %s: %d of %d runs of A against A wrong", m->name,
              wrong, RUNS);
-    if (wrong > RUNS / 20 || twice.faster < RUNS * 19 / 20 ||
-        twice.rounds > RUNS * ROUNDS * 21 / 20)
-        report_fail(name, "2x seen %d, in %d rounds; seed %llu", twice.faster, twice.rounds,
-                    (unsigned long long)seed);
-    else
-        report_pass(name);
+    report_that(name, wrong <= RUNS / 20 && twice.faster >= RUNS * 19 / 20 &&
+                twice.rounds <= RUNS * ROUNDS * 21 / 20, "2x seen %d, in %d rounds; seed %llu",
+                twice.faster, twice.rounds, (unsigned long long)seed);
 }
 
 /* The reason for a lower limit: five looks at 5% each call A against A different too often. */
@@ -121,8 +118,8 @@ static void test_uncorrected(const machine *m, uint64_t seed)
 {
     const tally same = count_sequential(m, 1, ab_rule(1), seed);
     const int wrong = same.faster + same.slower;
-    if (wrong > RUNS / 20) report_pass("sequential, looks at 5% each are too many");
-    else report_fail("sequential, looks at 5% each", "only %d of %d wrong", wrong, RUNS);
+    report_that("sequential, looks at 5% each are too many", wrong > RUNS / 20,
+                "only %d of %d wrong", wrong, RUNS);
 }
 
 /* A difference that the first look misses is found by going on; none at all ends a run on a quiet
@@ -132,12 +129,11 @@ static void test_goes_on(const machine *quiet, const machine *noisy, uint64_t se
     const tally small = count_sequential(noisy, 0.97, ab_rule(AB_LOOKS), seed);
     const int at_once = count_verdicts(noisy, 0.97, "faster", seed);
     const tally none = count_sequential(quiet, 1, ab_rule(AB_LOOKS), seed);
-    if (small.faster >= RUNS * 9 / 10 && at_once < RUNS * 9 / 10)
-        report_pass("sequential, 3% is found by going on");
-    else
-        report_fail("sequential, 3%", "found %d, by one look %d", small.faster, at_once);
-    if (none.stopped >= RUNS * 19 / 20) report_pass("sequential, equal sides end early");
-    else report_fail("sequential, equal sides", "ended early %d of %d", none.stopped, RUNS);
+    report_that("sequential, 3% is found by going on",
+                small.faster >= RUNS * 9 / 10 && at_once < RUNS * 9 / 10,
+                "found %d, by one look %d", small.faster, at_once);
+    report_that("sequential, equal sides end early", none.stopped >= RUNS * 19 / 20,
+                "ended early %d of %d", none.stopped, RUNS);
 }
 
 /* What ab_smallest says is seen in about 4 of 5 runs of one look. */
@@ -147,14 +143,12 @@ static void test_smallest(uint64_t seed)
     const ab_verdict_rule rule = ab_rule(1);
     const double smallest = ab_smallest(0.02 * sqrt(2), ROUNDS, &rule);
     const int seen = count_verdicts(&m, 1 / (1 + smallest), "faster", seed);
-    if (seen >= RUNS * 65 / 100 && seen <= RUNS * 90 / 100)
-        report_pass("the smallest difference is seen in 4 of 5 runs");
-    else
-        report_fail("smallest-difference", "%.4f seen in %d of %d", smallest, seen, RUNS);
-    if (fabs(ab_smallest(1e-6, ROUNDS, &rule) - rule.least) < 1e-12)
-        report_pass("it is never below --least");
-    else
-        report_fail("smallest-least", "%g", ab_smallest(1e-6, ROUNDS, &rule));
+    report_that("the smallest difference is seen in 4 of 5 runs",
+                seen >= RUNS * 65 / 100 && seen <= RUNS * 90 / 100, "%.4f seen in %d of %d",
+                smallest, seen, RUNS);
+    report_that("it is never below --least",
+                fabs(ab_smallest(1e-6, ROUNDS, &rule) - rule.least) < 1e-12, "%g",
+                ab_smallest(1e-6, ROUNDS, &rule));
 }
 
 /* The control: equal sides, sides that differ, and a verdict that is no larger than its control. */

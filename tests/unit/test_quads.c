@@ -194,8 +194,7 @@ static void test_tile(const gemm_quads *q, const char *name, uint64_t seed)
         rows = 2, cols = 3, quads = GEMM_INT8_MOST_K / 4;
         wrong = judge_tile(q, quads, rows, cols, how, &r);
     }
-    if (wrong) report_fail(name, "%d rows, %d columns, %d quads: %s", rows, cols, quads, wrong);
-    else report_pass(name);
+    report_that(name, !wrong, "%d rows, %d columns, %d quads: %s", rows, cols, quads, wrong);
 }
 
 /* ---- nchwc ---- */
@@ -260,10 +259,8 @@ static void test_nchwc(const gemm_quads *q, const char *name, uint64_t seed)
             wrong = judge_nchwc(q, places, channels, quads, group, (drawn)rng_below(&r, 4), &r);
         }
     }
-    if (wrong)
-        report_fail(name, "%d places, up to %d channels, %d quads: %s", places - 1, channels, quads,
-                    wrong);
-    else report_pass(name);
+    report_that(name, !wrong, "%d places, up to %d channels, %d quads: %s", places - 1, channels,
+                quads, wrong);
 }
 
 /* ---- main ---- */
