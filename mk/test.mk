@@ -33,7 +33,7 @@ $(WRONG_PROGRAMS):
 # Allocations that fail.
 $(OUT)/tests/test_allocation: FILE_LIBS = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc
 
-$(addprefix $(OUT)/tests/,test_chain test_half test_int8 test_packed_conv): FILE_LIBS = -Wl,--wrap=aligned_alloc
+$(addprefix $(OUT)/tests/,test_chain_driver test_half test_int8 test_packed_conv): FILE_LIBS = -Wl,--wrap=aligned_alloc
 
 # Linked with the project's library and not with Darknet.
 $(OUT)/tests/test_library: $(OBJ)/tests/unit/test_library.o $(OUT)/libdarknet-gemm.a
@@ -76,8 +76,8 @@ CONV_NETWORKS = $T/test_conv_networks
 
 # Also under the sanitizers. Darknet never frees a whole network: the tests of its networks do not
 # look for leaks.
-UNIT_PROGRAMS = $(addprefix $T/,test_driver test_calibration test_large test_limits test_number test_threads test_gemm test_auto test_packed test_half test_int8 test_packed_conv test_packed_layers test_chain \
-    test_allocation test_training test_bits test_conv test_conv_networks test_hook test_host test_hybrid test_others test_plans test_dlclose test_stats test_compare test_ab_rule test_library) \
+UNIT_PROGRAMS = $(addprefix $T/,test_driver test_calibration test_large test_limits test_number test_threads test_gemm test_auto test_packed test_packed_callers test_pairs test_half test_quads test_int8 test_scales test_packed_conv test_packed_layers test_chain test_chain_driver \
+    test_allocation test_training test_bits test_conv test_conv_ends test_conv_hook test_conv_networks test_hook test_host test_hybrid test_others test_plans test_dlclose test_stats test_compare test_ab_rule test_library) \
     $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so
 # Tests of many kernels, which are not about the cache: PoCL compiles less. run.sh has QUICK_CACHE.
 QUICK = $(if $(filter 1,$(OPENCL)),OPENCL_LAYERS=$(abspath $T)/layer_quick.so GEMM_CACHE_DIR=$$QUICK_CACHE)
@@ -89,17 +89,23 @@ QUICK_PLAIN = $(PLAIN) $(QUICK)
 cases = --cases $$(($(1) / $(if $(filter 0,$(SANITIZE)),1,2)))
 # The longest first. The comparison of 1 to 8 threads takes minutes under a sanitizer, which sees
 # nothing new in it: test_packed leaves it out, and test_conv compares 1 to 3.
-PACKED = $T/test_packed $(if $(filter 0,$(SANITIZE)),$(call size,--cases 300),--cases $(call size,100,250) --without threads)
+PACKED = $T/test_packed $(if $(filter 0,$(SANITIZE)),$(call size,--cases 300),--cases $(call size,100,250) --threads 1)
 # Its longest part is about what the driver gives a row, and takes minutes under a sanitizer.
 LARGE = $T/test_large$(if $(filter 0,$(SANITIZE)),, --without sizes)
 CONV = $T/test_conv $(if $(filter 0,$(SANITIZE)),$(call size,--cases 80),--cases $(call size,20,50) --threads 3)
 UNIT_COMMANDS = \
     '$(QUICK_PLAIN) $T/test_gemm $(call size,$(call cases,400))' \
     '$(QUICK_PLAIN) $(CONV)' \
+    '$T/test_conv_ends' \
+    '$T/test_conv_hook' \
     '$T/test_packed_conv' \
     '$T/test_half --seed $$SEED $(call size,$(call cases,60))' \
     '$T/test_int8 --seed $$SEED $(call size,$(call cases,60))' \
+    '$T/test_pairs --seed $$SEED $(call size,$(call cases,15))' \
+    '$T/test_quads --seed $$SEED' \
+    '$T/test_scales' \
     '$(PACKED)' \
+    '$T/test_packed_callers' \
     '$T/test_number' \
     '$T/test_limits' \
     '$T/test_calibration' \
@@ -111,6 +117,7 @@ UNIT_COMMANDS = \
     '$T/test_packed_layers $(call size,$(call cases,300))' \
     '$T/test_hybrid' \
     '$T/test_chain $(call size,$(call cases,180))' \
+    '$T/test_chain_driver' \
     '$T/test_allocation' \
     '$T/test_allocation --check' \
     '$(NO_LEAKS) $T/test_hook tests/unit/cfg/hook.cfg tests/unit/cfg/added.cfg tests/unit/cfg/routes.cfg tests/unit/cfg/chain.cfg' \
@@ -147,7 +154,7 @@ SYSTEM_COMMANDS = \
     'tests/system/test_detect.sh $(UNTRAINED) "$$MODELS"' \
     'tests/system/test_bench.sh "$$MODELS"' \
     'tests/system/test_setup.sh' \
-    '$(call size,$(PLAIN)) $(QUICK) $T/test_gemm --large --cases 0 $(call size,--mflop 60)' \
+    '$(call size,$(PLAIN)) $(QUICK) $T/test_gemm --large yes --cases 0 $(call size,--mflop 60)' \
     'tests/system/test_half.sh "$$MODELS"' \
     'tests/system/test_int8.sh "$$MODELS"' \
     'tests/system/test_packed_int8.sh' \
@@ -271,8 +278,8 @@ UNIT_PROGRAMS += $T/test_cl $T/test_cl_checks $T/layer_quick.so
 FIRST_UNIT_COMMANDS = '$(QUICK_PLAIN) $T/test_cl --seed $$SEED --cases $(call size,2,8)' '$(QUICK_PLAIN) $T/test_cl_checks --seed $$SEED'
 endif
 ifeq ($(SANITIZE),thread)
-UNIT_PROGRAMS = $T/test_threads $T/test_cl $T/test_cl_layers $T/test_hybrid $T/test_packed $T/test_packed_conv
-UNIT_COMMANDS = 'TSAN_OPTIONS=die_after_fork=0 $(PACKED)' '$T/test_cl_layers --only threads tests/unit/cfg/hook.cfg' \
+UNIT_PROGRAMS = $T/test_threads $T/test_cl $T/test_cl_layers $T/test_hybrid $T/test_packed $T/test_packed_callers $T/test_packed_conv
+UNIT_COMMANDS = '$(PACKED)' 'TSAN_OPTIONS=die_after_fork=0 $T/test_packed_callers' '$T/test_cl_layers --only threads tests/unit/cfg/hook.cfg' \
     '$T/test_cl --threads' '$T/test_packed_conv --only callers' '$T/test_threads --without fork' '$T/test_hybrid'
 endif
 endif
@@ -286,28 +293,35 @@ endif
 # qemu is 20 times slower. ALL=1: some more. qemu-user aborts in the child of a fork, and its masked loads touch what the
 # mask leaves out (GUARD_PAGES).
 ARM = $(BUILD)/release-nocl-aarch64-linux-gnu
-ARM_PROGRAMS = $(addprefix $(ARM)/,darknet wheel/libdarknet.so libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_conv tests/test_half tests/test_int8 \
-    tests/test_packed_layers tests/test_chain tests/test_conv tests/test_library tests/test_threads tests/test_bits)
+ARM_PROGRAMS = $(addprefix $(ARM)/,darknet wheel/libdarknet.so libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_conv tests/test_pairs tests/test_half tests/test_quads tests/test_int8 \
+    tests/test_packed_layers tests/test_chain tests/test_chain_driver tests/test_conv tests/test_conv_ends tests/test_library tests/test_threads tests/test_bits)
 ARMHF = $(BUILD)/release-nocl-arm-linux-gnueabihf
 ARMHF_PROGRAMS = $(addprefix $(ARMHF)/,darknet libdarknet-gemm.so libdarknet-gemm.a tests/test_packed tests/test_packed_conv \
-    tests/test_packed_layers tests/test_chain tests/test_conv tests/test_threads tests/test_bits)
+    tests/test_packed_layers tests/test_chain tests/test_chain_driver tests/test_conv tests/test_conv_ends tests/test_threads tests/test_bits)
 QEMU_A53 = $(QEMU_ARM) -cpu cortex-a53
 QEMU_A76 = $(QEMU_ARM) -cpu cortex-a76
 QEMU_ARMHF = qemu-arm -L /usr/arm-linux-gnueabihf
 QEMU_A7 = $(QEMU_ARMHF) -cpu cortex-a7
 QEMU_A9 = $(QEMU_ARMHF) -cpu cortex-a9
 QEMU_COMMANDS = \
-    '$(QEMU_A53) $(ARM)/tests/test_packed --isa neon --cases $(call size,16,40) --without callers --without threads' \
+    '$(QEMU_A53) $(ARM)/tests/test_packed --isa neon --cases $(call size,16,40) --threads 1' \
+    '$(QEMU_ARM) $(ARM)/tests/test_pairs --cases 3' \
     '$(QEMU_ARM) $(ARM)/tests/test_half --cases $(call size,6,9)' \
+    '$(QEMU_A53) $(ARM)/tests/test_pairs --isa neon_fp16 --cases 3' \
     '$(QEMU_A53) $(ARM)/tests/test_half --isa neon_fp16 --cases $(call size,6,9)' \
+    '$(QEMU_A76) $(ARM)/tests/test_pairs --isa asimdhp_fp16 --cases 3' \
     '$(QEMU_A76) $(ARM)/tests/test_half --isa asimdhp_fp16 --cases $(call size,6,9)' \
     '$(QEMU_A76) $(ARM)/tests/test_conv --row packed-neon --cases $(call size,8,12) --threads 1' \
+    '$(QEMU_A76) $(ARM)/tests/test_conv_ends --isa neon' \
     '$(QEMU_A53) $(ARM)/tests/test_packed_layers --cases $(call size,30,60)' \
     '$(QEMU_A76) $(ARM)/tests/test_packed_conv --isa neon --without callers' \
     '$(QEMU_A53) $(ARM)/tests/test_chain --isa neon --cases $(call size,30,60)' \
+    '$(QEMU_A53) $(ARM)/tests/test_chain_driver' \
     'tests/system/test_isa.sh cortex-a53 "neon generic" $(QEMU_A53) $(ARM)/darknet' \
     'tests/system/test_isa.sh cortex-a76 "neon generic" $(QEMU_A76) $(ARM)/darknet' \
+    '$(QEMU_A76) $(ARM)/tests/test_quads' \
     '$(QEMU_A76) $(ARM)/tests/test_int8 --cases $(call size,12,20)' \
+    '$(QEMU_ARM) $(ARM)/tests/test_quads --isa i8mm_int8' \
     '$(QEMU_ARM) $(ARM)/tests/test_int8 --cases $(call size,12,20) --isa i8mm_int8' \
     'tests/system/test_isa.sh arm64 "neon generic" $(QEMU_ARM) $(ARM)/darknet' \
     '$(QEMU_ARM) $(ARM)/tests/test_bits tests/bits/aarch64-linux-gnu $(BITS_SMALL)' \
@@ -316,14 +330,17 @@ QEMU_COMMANDS = \
     '$(QEMU_ARM) $(ARM)/tests/test_threads --without fork' \
     'tests/system/test_arm.sh arm64 aarch64-linux-gnu-gcc "$$MODELS" $(abspath $(ARM)) $(QEMU_A53)' \
     'OUT=$(abspath $(ARM)) tests/system/test_layers.sh aarch64-linux-gnu- $(QEMU_ARM)' \
-    '$(QEMU_A7) $(ARMHF)/tests/test_packed --isa neon32_fma --cases $(call size,12,20) --without callers --without threads' \
-    '$(QEMU_A9) $(ARMHF)/tests/test_packed --isa neon32 --cases $(call size,12,20) --without callers --without threads' \
+    '$(QEMU_A7) $(ARMHF)/tests/test_packed --isa neon32_fma --cases $(call size,12,20) --threads 1' \
+    '$(QEMU_A9) $(ARMHF)/tests/test_packed --isa neon32 --cases $(call size,12,20) --threads 1' \
     '$(QEMU_A7) $(ARMHF)/tests/test_conv --row packed-neon32_fma --cases $(call size,6,8) --threads 1' \
+    '$(QEMU_A7) $(ARMHF)/tests/test_conv_ends --isa neon32_fma' \
     '$(QEMU_A9) $(ARMHF)/tests/test_conv --row packed-neon32 --cases $(call size,6,8) --threads 1' \
+    '$(QEMU_A9) $(ARMHF)/tests/test_conv_ends --isa neon32' \
     '$(QEMU_A7) $(ARMHF)/tests/test_packed_conv --isa neon32_fma --without callers' \
     '$(QEMU_A7) $(ARMHF)/tests/test_packed_layers --isa neon32_fma --cases $(call size,30,60)' \
     '$(QEMU_A9) $(ARMHF)/tests/test_packed_layers --isa neon32 --cases $(call size,30,60)' \
     '$(QEMU_A7) $(ARMHF)/tests/test_chain --isa neon32_fma --cases $(call size,16,30)' \
+    '$(QEMU_A7) $(ARMHF)/tests/test_chain_driver' \
     '$(QEMU_A9) $(ARMHF)/tests/test_chain --isa neon32 --cases $(call size,16,30)' \
     '$(QEMU_A7) $(ARMHF)/tests/$(REPRODUCIBLE_ARM)' \
     '$(QEMU_A7) $(ARMHF)/tests/test_threads --without fork' \
@@ -334,11 +351,12 @@ ifneq ($(filter x86_64,$(shell uname -m)),)
 QEMU_HASWELL = qemu-x86_64 -cpu Haswell
 QEMU_NEHALEM = qemu-x86_64 -cpu Nehalem
 QEMU_COMMANDS += \
-    'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_packed --isa avx2 --cases $(call size,16,40) --without callers --without threads' \
+    'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_packed --isa avx2 --cases $(call size,16,40) --threads 1' \
     'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_conv --row packed-avx2 --cases $(call size,8,12) --threads 1' \
+    'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_conv_ends --isa avx2' \
     'GUARD_PAGES=readable $(QEMU_HASWELL) $T/test_packed_layers --isa avx2 --cases $(call size,50,150)' \
     'tests/system/test_isa.sh haswell "avx2 generic" $(QEMU_HASWELL) ./darknet' \
-    '$(QEMU_NEHALEM) $T/test_packed --cases $(call size,16,40) --without callers --without threads' \
+    '$(QEMU_NEHALEM) $T/test_packed --cases $(call size,16,40) --threads 1' \
     '$(QEMU_NEHALEM) $T/test_conv --row packed --cases $(call size,16,30) --threads 1' \
     '$(QEMU_NEHALEM) $T/test_packed_layers --cases $(call size,30,60)' \
     'tests/system/test_isa.sh nehalem generic $(QEMU_NEHALEM) ./darknet'
@@ -358,11 +376,15 @@ BAD_INPUT = 'tests/system/test_bad_input.sh $(abspath $(UNTRAINED))'
 PART_. = \
     '$(NO_CL) $T/test_gemm --cases 40' \
     $(BAD_INPUT) \
-    '$T/test_packed --cases 60 --without threads' \
+    '$T/test_packed --cases 60 --threads 1' \
     '$(NO_CL) $T/test_conv --cases 8 --threads 3' \
+    '$T/test_conv_ends' \
+    '$T/test_conv_hook' \
+    '$T/test_quads' \
     '$T/test_int8 --cases 20' \
     '$T/test_packed_layers --cases 40' \
     '$T/test_chain --cases 10' \
+    '$T/test_chain_driver' \
     $(HOOK) \
     '$T/test_driver' \
     '$T/test_library' \
@@ -372,8 +394,8 @@ PART_. = \
     'tests/system/test_forks.sh' \
     'tests/system/test_docs.sh' \
     'tests/system/test_release.sh'
-PART_src/packed = 'tests/system/test_decisions.sh packed' '$T/test_packed --cases 100' '$(NO_CL) $T/test_conv --cases 30 --threads 3' '$T/test_packed_conv' '$T/test_half --cases 20' \
-    '$T/test_int8 --cases 30' '$T/test_packed_layers --cases 100' '$T/test_chain --cases 60' $(HOOK) '$T/test_allocation --check' \
+PART_src/packed = 'tests/system/test_decisions.sh packed' '$T/test_packed --cases 100' '$T/test_packed_callers' '$(NO_CL) $T/test_conv --cases 30 --threads 3' '$T/test_conv_ends' '$T/test_packed_conv' '$T/test_pairs --cases 15' '$T/test_half --cases 20' \
+    '$T/test_quads' '$T/test_int8 --cases 30' '$T/test_packed_layers --cases 100' '$T/test_chain --cases 60' '$T/test_chain_driver' $(HOOK) '$T/test_allocation --check' \
     '$(NO_CL) $T/test_gemm --cases 40' 'tests/system/test_layering.sh' 'tests/system/test_isa.sh'
 PART_src/cl = 'tests/system/test_decisions.sh cl' '$(QUICK_PLAIN) $T/test_cl --seed $$SEED --small --cases 2' '$(QUICK_PLAIN) $T/test_cl_checks --small' '$T/test_cl_choice' '$(PLAIN) OPENCL_LAYERS=$T/layer_quick.so $T/test_cl_tune' \
     '$(PLAIN) OPENCL_LAYERS=$T/layer_fail.so $T/test_cl_layers tests/unit/cfg/hook.cfg' 'tests/system/test_cl_desktop.sh' \
@@ -381,7 +403,7 @@ PART_src/cl = 'tests/system/test_decisions.sh cl' '$(QUICK_PLAIN) $T/test_cl --s
     '$(QUICK_PLAIN) $T/test_cl_int8 --cases 6' '$(PLAIN) $T/test_plans --row cl tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
     '$(PLAIN) $(CONV_NETWORKS) --row cl tests/unit/cfg/connected.cfg tests/unit/cfg/chain.cfg'
 PART_kernels = $(PART_src/cl)
-PART_src/hook = $(HOOK) $(PLANS) '$(NO_LEAKS) $T/test_host tests/unit/cfg/fork.cfg' '$(CONV_NETWORKS) --train tests/unit/cfg/layers.cfg' \
+PART_src/hook = $(HOOK) $(PLANS) '$T/test_conv_hook' '$(NO_LEAKS) $T/test_host tests/unit/cfg/fork.cfg' '$(CONV_NETWORKS) --train tests/unit/cfg/layers.cfg' \
     '$(CONV_NETWORKS) tests/unit/cfg/chain.cfg tests/unit/cfg/connected.cfg' '$T/test_training tests/unit/cfg/layers.cfg' \
     'tests/system/test_layers.sh' 'tests/system/test_layering.sh' $(BAD_INPUT)
 PART_patches = $(PART_src/hook) 'tests/system/test_cfg.sh' 'tests/system/test_files.sh' 'tests/fuzz/replay.sh $T/replay $(FUZZ_TARGETS)' 'tests/system/test_setup.sh'
@@ -390,7 +412,7 @@ PART_src/driver = '$T/test_driver' $(PLANS) $(HOOK) '$T/test_large --without siz
 PART_src/auto = '$T/test_auto' '$T/test_driver' 'tests/system/test_tune.sh'
 PART_src/tune = $(PART_src/auto)
 PART_src/hybrid = '$T/test_hybrid' '$(QUICK_PLAIN) $T/test_cl --row hybrid --cases 4'
-PART_src/int8 = '$T/test_int8 --cases 60' '$T/test_calibration' 'tests/system/test_int8.sh "$$MODELS"'
+PART_src/int8 = '$T/test_scales' '$T/test_int8 --cases 60' '$T/test_calibration' 'tests/system/test_int8.sh "$$MODELS"'
 PART_src/calibrate = $(PART_src/int8)
 PART_src/check = '$(NO_CL) $T/test_gemm --cases 100' '$(NO_CL) $T/test_conv --cases 20' '$T/test_packed_layers --cases 40' '$T/test_packed_conv' \
     '$T/test_int8 --cases 20' 'tests/system/test_gemm_bench.sh $(OUT) $(UNTRAINED)'
@@ -442,9 +464,10 @@ CROSS_ROOT = /usr/$(CROSS_COMPILE:-=)
 EMULATOR = $(if $(IS_I386),$(CROSS_ROOT)/lib/ld-linux.so.2 --library-path $(CROSS_ROOT)/lib, \
     qemu-$(firstword $(subst -, ,$(CROSS_COMPILE))) -L $(CROSS_ROOT))
 CROSS_COMMANDS = \
-    '$(EMULATOR) $T/test_packed --cases 40 --without callers --without threads' \
+    '$(EMULATOR) $T/test_packed --cases 40 --threads 1' \
     'GEMM_CL_LIBRARY=/none $(EMULATOR) $T/test_gemm --cases 10' \
     '$(EMULATOR) $T/test_chain --cases 10' \
+    '$(EMULATOR) $T/test_chain_driver' \
     '$(EMULATOR) $T/test_packed_layers --cases 40' \
     '$(EMULATOR) $T/test_conv --row packed --cases 20 --threads 1' \
     '$(EMULATOR) $T/test_hook tests/unit/cfg/hook.cfg tests/unit/cfg/added.cfg tests/unit/cfg/routes.cfg tests/unit/cfg/chain.cfg' \
@@ -484,7 +507,7 @@ on-opencl: all $(SMALL_NETWORKS) $(CL_PROGRAMS) $T/preload_faults.so $(addprefix
 	@$(RUN) $(OPENCL_COMMANDS)
 
 # The builds for arm64 and armhf are configurations of their own: make is called for each once more.
-on-qemu: all $T/test_packed $T/test_packed_layers $T/test_conv
+on-qemu: all $T/test_packed $T/test_packed_layers $T/test_conv $T/test_conv_ends
 	@$(MAKE) CROSS_COMPILE=aarch64-linux-gnu- $(ARM_PROGRAMS)
 	@$(MAKE) CROSS_COMPILE=arm-linux-gnueabihf- $(ARMHF_PROGRAMS)
 	@$(RUN) $(QEMU_COMMANDS)

@@ -126,7 +126,7 @@ typedef struct ab_result {              /* of one of the two times: inner or wal
     double first[2];                    /* median of the first images */
     double ratio;                       /* B's time over A's */
     stats_interval ratio_interval;
-    stats_test mann_whitney, rounds;
+    stats_test rounds;
     ab_control control;
     const char *verdict;                /* faster, slower, no difference shown, too noisy, void,
                                            none */

@@ -101,8 +101,7 @@ static void markdown_result(FILE *f, const ab_run *run, const ab_result *r)
                 ms(c->mad, t[2]), ms(r->first[side], t[3]));
     }
     markdown_ratio(f, r);
-    fprintf(f, " Mann-Whitney p %s; over %d rounds p %s.\n", p_text(r->mann_whitney.p, t[0]),
-            run->rounds_done, p_text(r->rounds.p, t[1]));
+    fprintf(f, " Over %d rounds p %s.\n", run->rounds_done, p_text(r->rounds.p, t[0]));
     markdown_control(f, run, r);
     fprintf(f, "\nVerdict: **%s**%s%s%s\n", r->verdict, r->why[0] ? " (" : "", r->why,
             r->why[0] ? ")" : "");
@@ -181,8 +180,8 @@ static void write_markdown(FILE *f, const ab_run *run, const ab_result results[2
         fprintf(f, "\nStart of the process to its first prompt, median: A %s ms, B %s ms.\n",
                 ms(median_load(run, 0), t[0]), ms(median_load(run, 1), t[1]));
     fprintf(f, "\nB is called faster or slower only if the interval of the ratio does not contain "
-               "1, both p are under %.2g and the difference is at least %g%%. With up to %d look%s "
-               "this keeps the chance of a wrong verdict at 5%% (Pocock 1977).\n",
+               "1, p over the rounds is under %.2g and the difference is at least %g%%. With up to "
+               "%d look%s this keeps the chance of a wrong verdict at 5%% (Pocock 1977).\n",
             ab_rule(run->o->looks).p, 100 * run->o->least, run->o->looks,
             run->o->looks == 1 ? "" : "s");
 }
@@ -204,8 +203,7 @@ static void json_result(FILE *f, const ab_run *run, const ab_result *r)
 {
     static const char *const side_keys[] = {"n", "median_s", "low_s", "high_s", "min_s", "mad_s",
                                             "first_s"};
-    static const char *const keys[] = {"ratio", "ratio_low", "ratio_high", "mann_whitney_u",
-                                       "mann_whitney_p", "rounds_p"};
+    static const char *const keys[] = {"ratio", "ratio_low", "ratio_high", "rounds_p"};
     fprintf(f, "    \"%s\": {\n", r->key);
     for (int s = 0; s < 2; s++) {
         const ab_column *c = &r->side[s];
@@ -215,10 +213,9 @@ static void json_result(FILE *f, const ab_run *run, const ab_result *r)
         json_numbers(f, 7, side_keys, v);
         fprintf(f, "},\n");
     }
-    const double v[] = {r->ratio, r->ratio_interval.low, r->ratio_interval.high,
-                        r->mann_whitney.statistic, r->mann_whitney.p, r->rounds.p};
+    const double v[] = {r->ratio, r->ratio_interval.low, r->ratio_interval.high, r->rounds.p};
     fprintf(f, "      ");
-    json_numbers(f, 6, keys, v);
+    json_numbers(f, 4, keys, v);
     json_control(f, run, r);
     fprintf(f, ",\n      ");
     json_field(f, "verdict", r->verdict);

@@ -4,7 +4,6 @@
  *
  * The verdict is faster or slower only when all of these hold:
  *   - The bootstrap interval of the ratio does not contain 1.
- *   - The p of the Mann-Whitney test is under the limit.
  *   - The p of the Wilcoxon test over the rounds is under the limit. When A equals B, every round
  *     is a fair coin, whatever the noise does within it. So this test alone keeps wrong verdicts
  *     under the limit on a machine whose speed drifts.
@@ -55,30 +54,6 @@ static void describe(ab_column *c, const stats_pair *pairs, size_t n, int side, 
         c->interval = stats_median_interval(v, n, level);
     }
     free(v);
-}
-
-/* Mann-Whitney over all images: each time is divided by the median of both sides for its image,
-   because images take different times. */
-static stats_test rank_sides(const stats_pair *pairs, size_t n)
-{
-    stats_test t = {NAN, NAN, false};
-    double *v = malloc((4 * n + 1) * sizeof *v);
-    if (!v) return t;
-    double *a = v, *b = v + n, *both = v + 2 * n;
-    for (size_t i = 0; i < n; i++) {
-        size_t m = 0;
-        for (size_t j = 0; j < n; j++) {
-            if (pairs[j].stratum != pairs[i].stratum) continue;
-            both[m++] = pairs[j].a;
-            both[m++] = pairs[j].b;
-        }
-        const double scale = stats_median(both, m);
-        a[i] = pairs[i].a / scale;
-        b[i] = pairs[i].b / scale;
-    }
-    t = stats_mann_whitney(a, n, b, n);
-    free(v);
-    return t;
 }
 
 /* The logarithm of each round's ratio; `pairs` is sorted by round. Returns the number of rounds. */
@@ -167,8 +142,6 @@ static void decide(ab_result *r, const ab_verdict_rule *rule)
         snprintf(r->why, sizeof r->why, "the interval is within %g%% of 1", 100 * rule->least);
     else if (!below && !above)
         snprintf(r->why, sizeof r->why, "the interval of the ratio contains 1");
-    else if (!(r->mann_whitney.p < rule->p))
-        snprintf(r->why, sizeof r->why, "Mann-Whitney p is not under %.2g", rule->p);
     else if (!(r->rounds.p < rule->p))
         snprintf(r->why, sizeof r->why, "the rounds do not agree: p is not under %.2g", rule->p);
     else if (!(fabs(r->ratio - 1) >= rule->least))
@@ -189,7 +162,6 @@ void ab_judge(ab_result *r, stats_pair *pairs, size_t n, const ab_verdict_rule *
     describe(&r->side[1], pairs, n, 1, rule->level);
     r->ratio = stats_ratio(pairs, n);
     r->ratio_interval = stats_ratio_interval(pairs, n, rule->level, rule->resamples, seed);
-    r->mann_whitney = rank_sides(pairs, n);
     r->rounds = rank_rounds(pairs, n);
     r->why[0] = 0;
     decide(r, rule);

@@ -2,7 +2,7 @@
 /*
  * Statistics of times: see stats.h.
  *
- * Both rank tests count arrangements by the shift algorithm (Streitberg and Roehmel). The number of
+ * The rank test counts arrangements by the shift algorithm (Streitberg and Roehmel). The number of
  * ways to reach a rank sum is a coefficient of a polynomial, and each value multiplies it by one
  * factor. Ranks are stored doubled: then the midrank of a tie is a whole number, so ties are exact.
  */
@@ -197,7 +197,7 @@ stats_interval stats_ratio_interval(stats_pair *pairs, size_t n, double level, s
     return out;
 }
 
-/* ---- rank tests ---- */
+/* ---- the rank test ---- */
 
 typedef struct ranked {
     double value;
@@ -241,44 +241,6 @@ static double normal_two_sided(double distance, double variance)
 {
     if (!(variance > 0)) return 1;
     return erfc(fmax(0, fabs(distance) - 0.5) / sqrt(2 * variance));
-}
-
-/* Two-sided p of the doubled rank sum `at`, when `take` of n values are drawn. */
-static double rank_sum_p(const ranked *v, size_t n, size_t take, size_t at)
-{
-    const size_t size = n * (n + 1) + 1;
-    double *ways = calloc((take + 1) * size, sizeof *ways);
-    if (!ways) return NAN;
-    ways[0] = 1;
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = take; k > 0; k--)
-            for (size_t s = size; s-- > v[i].rank2;)
-                ways[k * size + s] += ways[(k - 1) * size + s - v[i].rank2];
-    const double p = two_sided(ways + take * size, size, at);
-    free(ways);
-    return p;
-}
-
-stats_test stats_mann_whitney(const double *a, size_t na, const double *b, size_t nb)
-{
-    stats_test t = {NAN, NAN, na + nb <= EXACT_LIMIT};
-    const size_t n = na + nb;
-    ranked *v = na && nb ? malloc(n * sizeof *v) : NULL;
-    if (!v) return t;
-    for (size_t i = 0; i < n; i++) v[i] = (ranked){i < na ? a[i] : b[i - na], i, 0};
-    const double ties = rank_all(v, n);
-    size_t sum2 = 0;
-    for (size_t i = 0; i < n; i++)
-        if (v[i].from < na) sum2 += v[i].rank2;
-    const double x = (double)na, y = (double)nb, m = (double)n;
-    t.statistic = (double)sum2 / 2 - x * (x + 1) / 2;
-    if (t.exact)
-        t.p = rank_sum_p(v, n, na, sum2);
-    else
-        t.p = normal_two_sided(t.statistic - x * y / 2,
-                               x * y / 12 * (m + 1 - ties / (m * (m - 1))));
-    free(v);
-    return t;
 }
 
 /* Two-sided p of the doubled sum `at` of positive ranks, when every sign is a fair coin. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The statistics of the benchmarks: medians, intervals, rank tests and a bootstrap of the ratio of
+ * The statistics of the benchmarks: medians, intervals, a rank test and a bootstrap of the ratio of
  * two medians. Nothing here assumes a normal distribution, because times have a minimum, a long
  * tail and steps where the clock rate changed.
  *
@@ -57,12 +57,9 @@ double stats_ratio(const stats_pair *pairs, size_t n);
 stats_interval stats_ratio_interval(stats_pair *pairs, size_t n, double level, size_t resamples,
                                     uint64_t seed);
 
-/* The U of Mann and Whitney, of a over b. Exact up to 50 values, also with ties. Above that: the
-   normal approximation, corrected for ties and continuity. */
-stats_test stats_mann_whitney(const double *a, size_t na, const double *b, size_t nb);
-
 /* Wilcoxon's signed-rank test: V is the rank sum of the positive differences. Zeros are dropped.
-   Exact up to 50 differences. */
+   Exact up to 50 differences, also with ties. Above that: the normal approximation, corrected for
+   ties and continuity. */
 stats_test stats_signed_rank(const double *d, size_t n);
 
 #endif

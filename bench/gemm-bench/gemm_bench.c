@@ -265,10 +265,10 @@ static void take_burst(bench *b, lane *l, int round)
 {
     const bench_options *o = &b->options;
     const int missing = o->samples - l->samples;
-    const burst_job job = {.shape = o->shapes.items[b->shape], .seed = o->seed, .offset = o->offset,
+    const burst_job job = {.shape = o->shapes.items[b->shape], .seed = o->seed,
                            .host_alloc = o->host_alloc, .variant = l->row->variant,
                            .threads = l->threads, .cold = l->cold,
-                           .idle_s = o->idle_s, .samples = missing < 3 ? missing : 3,
+                           .samples = missing < 3 ? missing : 3,
                            .first = isnan(l->first_s)};
     const burst_result r = l->row->apart ? worker_burst(&l->row->worker, &job)
                                          : measure_burst(&b->problems, &job);

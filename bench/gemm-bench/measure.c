@@ -8,9 +8,9 @@
  *     only sometimes wrong is found too.
  * Calls go through the driver, as those of Darknet do: what a row declines runs on stock.
  *
- * Memory: each matrix starts `offset` bytes behind a page. The default of 16 is where malloc puts
- * Darknet's large buffers. With `host_alloc` a row on a device gets blocks of its driver, as
- * the patched Darknet gets them from gemm_host_alloc. A, B and C hold random values of [-1, 1).
+ * Memory: each matrix starts OFFSET bytes behind a page, where malloc puts Darknet's large buffers.
+ * With `host_alloc` a row on a device gets blocks of its driver, as the patched Darknet gets them
+ * from gemm_host_alloc. A, B and C hold random values of [-1, 1).
  *
  * A sample is at least 20 us long. Shorter calls are timed several at once.
  */
@@ -51,7 +51,7 @@
  * needs (gemm_device.warm_up).
  */
 static const double WARM_S = 5e-3, WARM_MOST_S = 20e-3;
-enum { WARM_CALLS = 8 };
+enum { WARM_CALLS = 8, OFFSET = 16 };
 
 static void sleep_seconds(double s)
 {
@@ -71,7 +71,7 @@ static void *allocate(size_t bytes, bool shared)
 static float *make_matrix(problem *p, int slot, size_t rows, size_t columns, size_t ld,
                           rng *random)
 {
-    const size_t count = (rows - 1) * ld + columns, offset = p->shared ? 0 : p->offset;
+    const size_t count = (rows - 1) * ld + columns, offset = p->shared ? 0 : OFFSET;
     p->memory[slot] = allocate(offset + count * sizeof(float), p->shared);
     if (!p->memory[slot]) return NULL;
     float *m = (float *)((char *)p->memory[slot] + offset);
@@ -108,8 +108,7 @@ static bool is_shared(const burst_job *job)
 
 static bool problem_make(problem *p, const burst_job *job, bool shared)
 {
-    if (p->ready && !memcmp(&p->shape, &job->shape, sizeof(shape)) && p->seed == job->seed
-        && p->offset == job->offset)
+    if (p->ready && !memcmp(&p->shape, &job->shape, sizeof(shape)) && p->seed == job->seed)
         return true;
     problem_free(p);
     const shape *s = &job->shape;
@@ -117,7 +116,6 @@ static bool problem_make(problem *p, const burst_job *job, bool shared)
     rng random = rng_make(job->seed, 0);
     p->shape = *s;
     p->seed = job->seed;
-    p->offset = job->offset;
     p->shared = shared;
     p->A = make_matrix(p, 0, s->TA ? K : M, s->TA ? M : K, (size_t)s->lda, &random);
     p->B = make_matrix(p, 1, s->TB ? N : K, s->TB ? K : N, (size_t)s->ldb, &random);
@@ -281,11 +279,10 @@ static double warm_up(run *r)
 static void take_samples(run *r, double once)
 {
     const burst_job *job = r->job;
-    const bool alone = job->cold || job->idle_s > 0;
-    const long calls = alone || once > 20e-6 ? 1 : (long)(20e-6 / (once > 1e-8 ? once : 1e-8)) + 1;
+    const double call = once > 1e-8 ? once : 1e-8;
+    const long calls = job->cold || once > 20e-6 ? 1 : (long)(20e-6 / call) + 1;
     for (int i = 0; i < job->samples; ++i) {
         if (job->cold) empty_caches(r->p);
-        if (job->idle_s > 0) sleep_seconds(job->idle_s);
         cycles_start();
         const double s = time_calls(r, calls);
         const double cycles = cycles_stop();

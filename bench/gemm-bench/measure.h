@@ -22,12 +22,10 @@ enum { BURST_MAX = 16 };
 typedef struct burst_job {
     shape shape;
     uint64_t seed;              /* of the operands */
-    size_t offset;              /* bytes behind a page where each of them starts */
     bool host_alloc;            /* each row gets memory as from gemm_host_alloc */
     int variant;                /* index into gemm_variants */
     int threads;
     bool cold;                  /* caches emptied before each call */
-    double idle_s;              /* sleep before each timed call */
     int samples;                /* at most BURST_MAX */
     bool first;                 /* the row's first burst for this shape */
 } burst_job;
@@ -51,11 +49,10 @@ typedef struct burst_result {
     char text[200];
 } burst_result;
 
-/* Operands and reference of a shape; kept until another shape, seed or offset is asked for. */
+/* Operands and reference of a shape; kept until another shape or seed is asked for. */
 typedef struct problem {
     shape shape;
     uint64_t seed;
-    size_t offset;
     bool shared;                /* memory of the device's driver */
     void *memory[4];
     float *A, *B, *C, *C0;

@@ -42,10 +42,8 @@ static const char usage[] =
     "\n"
     "Timing\n"
     "  --warm, --cold      caches as the call before left them (default), or emptied; or both\n"
-    "  --idle MS           sleep before each call, to see what it costs to wake the threads\n"
     "  --samples N         of each row on each shape (15)\n"
     "  --seconds S         of calls at most for a row on a shape, once it has 3 samples (0.5)\n"
-    "  --offset BYTES      of each matrix behind a page, a multiple of 4 below 4096 (16)\n"
     "  --host-alloc        memory as the row gets it in the patched Darknet: a row on an OpenCL\n"
     "                      device works on memory of its driver (malloc, for all rows)\n"
     "  --seed N            of the operands and the order (from the clock)\n"
@@ -189,8 +187,8 @@ static void read_threads(bench_options *o, const char *text)
 /* ---- shapes ---- */
 
 enum {
-    SHAPES = 256, CFG, BATCH, SIZES, TRANSPOSES, LIST_SHAPES, IMPL, THREADS, LIST, WARM, COLD, IDLE,
-    SAMPLES, SECONDS, OFFSET, HOST_ALLOC, SEED, PEAK, CSV, JSON, VERSION
+    SHAPES = 256, CFG, BATCH, SIZES, TRANSPOSES, LIST_SHAPES, IMPL, THREADS, LIST, WARM, COLD,
+    SAMPLES, SECONDS, HOST_ALLOC, SEED, PEAK, CSV, JSON, VERSION
 };
 
 static const struct option long_options[] = {
@@ -206,10 +204,8 @@ static const struct option long_options[] = {
     {"list", no_argument, NULL, LIST},
     {"warm", no_argument, NULL, WARM},
     {"cold", no_argument, NULL, COLD},
-    {"idle", required_argument, NULL, IDLE},
     {"samples", required_argument, NULL, SAMPLES},
     {"seconds", required_argument, NULL, SECONDS},
-    {"offset", required_argument, NULL, OFFSET},
     {"host-alloc", no_argument, NULL, HOST_ALLOC},
     {"seed", required_argument, NULL, SEED},
     {"peak", required_argument, NULL, PEAK},
@@ -298,13 +294,8 @@ static void read_option(bench_options *o, int option, const char *value)
     case LIST: o->list = true; break;
     case WARM: o->warm = true; break;
     case COLD: o->cold = true; break;
-    case IDLE: o->idle_s = 1e-3 * read_number("--idle", value, 0, 10000); break;
     case SAMPLES: o->samples = read_whole("--samples", value, 3, 1000); break;
     case SECONDS: o->seconds = read_number("--seconds", value, 0, 3600); break;
-    case OFFSET:
-        o->offset = (size_t)read_whole("--offset", value, 0, 4092);
-        if (o->offset % 4) WRONG("--offset '%s': a multiple of 4 is needed", value);
-        break;
     case HOST_ALLOC: o->host_alloc = true; break;
     case SEED: o->seed = (uint64_t)read_whole("--seed", value, 0, INT_MAX); break;
     case PEAK:
@@ -332,7 +323,7 @@ static void set_defaults(bench_options *o)
 
 void options_read(bench_options *o, int argc, char **argv)
 {
-    *o = (bench_options){.samples = 15, .seconds = 0.5, .offset = 16, .peak_isa = -1, .peaks = true,
+    *o = (bench_options){.samples = 15, .seconds = 0.5, .peak_isa = -1, .peaks = true,
                          .seed = (uint64_t)clock_seed()};
     pending *shapes = bench_check_memory(calloc((size_t)argc + 1, sizeof(pending)));
     size_t shape_count = 0;

@@ -32,11 +32,9 @@ typedef struct bench_options {
     int threads[MAX_WIDTHS];
     int thread_count;           /* 0: GEMM_THREADS and its defaults */
     bool warm, cold;
-    double idle_s;
     int samples;
     double seconds;             /* at most, for a row on a shape, once it has 3 samples */
     uint64_t seed;
-    size_t offset;
     bool host_alloc;            /* memory as each row gets it in the patched Darknet */
     bool peaks;                 /* peak and bandwidth are measured */
     int peak_isa;               /* index into peak_isas; -1: GEMM_ISA, else the best */

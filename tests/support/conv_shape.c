@@ -2,6 +2,8 @@
 /* Convolutions by their geometry: see conv_shape.h. */
 #include "support/conv_shape.h"
 
+#include "support/operands.h"
+
 #include <stdlib.h>
 
 int conv_places(int n, const conv_call *c)
@@ -14,14 +16,23 @@ size_t conv_outputs(const conv_call *c)
     return (size_t)(c->batch * c->n * c->out_h * c->out_w) / (c->pool ? 4 : 1);
 }
 
-/* So many floats in front of the block may be read. qemu reads where a masked load has no bits set;
-   tests set GUARD_PAGES there. */
-static size_t margin(void)
+/* The arrays of the calls that are not freed. */
+typedef struct arrays {
+    const float *input;         /* of this call */
+    guarded each[5];
+    struct arrays *next;
+} arrays;
+
+static arrays *all;
+
+/* Before a guard page or behind one, at some offset: for a size always the same. */
+static float *get(guarded *g, size_t n)
 {
-    return getenv("GUARD_PAGES") ? 1024 : 0;
+    const int offset = n % 3 ? 0 : 4 * (int)(n % 5);
+    *g = guarded_make(1, (int)n, (int)n, n % 4 ? AT_END : AT_START, offset);
+    return g->data;
 }
 
-/* input, weights, scale, shift, output */
 conv_call conv_shape_make(const conv_shape *s, conv_activation activation)
 {
     conv_call c = {.batch = s->batch,
@@ -34,27 +45,45 @@ conv_call conv_shape_make(const conv_shape *s, conv_activation activation)
                    .stride = s->stride,
                    .pad = s->pad,
                    .activation = activation};
+    arrays *const a = malloc(sizeof *a);
+    if (!a) abort();
     c.out_h = conv_places(c.h, &c);
     c.out_w = conv_places(c.w, &c);
-    const size_t inputs = (size_t)(c.batch * c.c * c.h * c.w);
-    const size_t weights = (size_t)(c.n * (c.c / c.groups) * c.size * c.size);
-    const size_t floats = inputs + weights + 2 * (size_t)c.n + conv_outputs(&c);
-    float *block = calloc(margin() + floats, sizeof *block);
-    if (!block) abort();
-    c.input = block + margin();
-    c.weights = c.input + inputs;
-    c.scale = c.weights + weights;
-    c.shift = c.scale + c.n;
-    c.output = block + margin() + inputs + weights + 2 * (size_t)c.n;
+    c.input = a->input = get(&a->each[0], (size_t)(c.batch * c.c * c.h * c.w));
+    c.weights = get(&a->each[1], (size_t)(c.n * (c.c / c.groups) * c.size * c.size));
+    c.scale = get(&a->each[2], (size_t)c.n);
+    c.shift = get(&a->each[3], (size_t)c.n);
+    c.output = get(&a->each[4], conv_outputs(&c));
+    a->next = all;
+    all = a;
     return c;
+}
+
+/* Where the arrays of the call are noted. */
+static arrays **find(const conv_call *c)
+{
+    arrays **at = &all;
+    while ((*at)->input != c->input) at = &(*at)->next;
+    return at;
+}
+
+void conv_shape_pool(conv_call *c)
+{
+    guarded *const output = &(*find(c))->each[4];
+    guarded_free(output);
+    c->pool = true;
+    c->output = get(output, conv_outputs(c));
 }
 
 void conv_shape_free(conv_call *c)
 {
-    free((float *)c->input - margin());
+    arrays **const at = find(c), *const a = *at;
+    *at = a->next;
+    for (int i = 0; i < 5; ++i) guarded_free(&a->each[i]);
+    free(a);
 }
 
 void conv_shape_fill(conv_call *c, rng *r)
 {
-    for (float *x = (float *)c->input; x < c->output; ++x) *x = rng_float(r);
+    for (int i = 0; i < 4; ++i) guarded_fill(&(*find(c))->each[i], r);
 }

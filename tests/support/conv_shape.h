@@ -20,9 +20,13 @@ int conv_places(int n, const conv_call *);
 /* The floats of the output. Pooled: a quarter. */
 size_t conv_outputs(const conv_call *);
 
-/* The call, not pooled, with zeroes in one block of memory. conv_shape_free frees it. */
+/* The call, not pooled, with zeroes in arrays beside guard pages. conv_shape_free frees them, by
+   the input of the call. One thread makes, fills and frees calls. */
 conv_call conv_shape_make(const conv_shape *, conv_activation);
 void conv_shape_free(conv_call *);
+
+/* The same with a pool, over outputs that are even: the output gets a quarter. */
+void conv_shape_pool(conv_call *);
 
 /* Random numbers in all arrays but the output. */
 void conv_shape_fill(conv_call *, rng *);

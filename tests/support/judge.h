@@ -12,11 +12,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+enum { JUDGE_TEXT = 200 };      /* of one case */
+
 /* An op of a test. */
 typedef struct judged {
     void *op;                   /* the test's own; the functions get it */
     float *output;
     size_t bytes;
+    const float *before;        /* the output before each run; NULL: all bits are set */
     gemm_status (*run)(void *op, int threads, gemm_kept *kept, gemm_note *note);
     /* Whether this call went as the test wants it to, such as in 8 bits. */
     bool (*in_format)(const gemm_note *);
@@ -24,11 +27,13 @@ typedef struct judged {
     const char *(*wrong)(void *op, const gemm_note *);
 } judged;
 
-/* One run. The note is cleared before it, and all bits of the output are set. */
+/* One run. The note is cleared before it, and the output is set. */
 gemm_status judge_run(const judged *, int threads, gemm_kept *, gemm_note *);
 
 /* Whether all bits are set, so that nothing was written. */
 bool judge_is_set(const float *output, size_t bytes);
+
+/* Whether the output is as it was before the run. */
 bool judge_untouched(const judged *);
 
 /* 1 to `threads` threads: NULL, or what is wrong. All give the same bits. The note is of the last
@@ -44,8 +49,6 @@ const char *judge_kept(const judged *, const float *weights, size_t count, size_
    or more than 16 of a 1x1 layer. */
 conv_shape judge_draw_shape(rng *, bool few, int widest);
 
-enum { JUDGE_TEXT = 120 };
-
 /* Such as "40 filters 3x3/1 pad 1 groups 1 over 20x22x65 batch 1 pool". */
 const char *judge_text(const conv_call *, char text[JUDGE_TEXT]);
 
@@ -55,7 +58,7 @@ enum { LINKS = 3 };
 
 /* 1x1, depthwise, 1x1, each with the output of the one before it as input, and a shortcut. */
 typedef struct links {
-    int first;                  /* 0, or 1: the first layer is missing */
+    int first;                  /* 0, or how many of the first layers are missing */
     bool adds;
     conv_call calls[LINKS];     /* each with an input of its own */
     layer_call shortcut;
@@ -73,7 +76,8 @@ void links_free(links *);
 /* Layer i as it runs alone, behind the one before it. */
 conv_call links_alone(const links *, int i);
 
-/* Behind the last layer alone: `expected` gets its output, and what the shortcut adds. */
+/* Behind the last layer alone: `expected` gets its output, and what the shortcut adds. NULL: the
+   micro-kernels of GEMM_ISA. */
 void links_expect(links *, const struct gemm_ukernel *);
 
 /* The layers as a chain gets them: only the last output exists. Returns the shortcut or NULL. */

@@ -2,6 +2,8 @@
 /* Networks with random weights: see network.h. */
 #include "support/network.h"
 
+#include "hook/pjreddie.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -20,6 +22,13 @@ void network_visit(network *net, void (*visit)(layer *, void *), void *data)
         visit(l->self_layer, data);
         visit(l->output_layer, data);
     }
+}
+
+void network_run_layer(layer *l, network *net)
+{
+    net->n = 1;
+    net->layers = l;
+    hook_forward(net, net);
 }
 
 bool network_is_output(const network *net, int i)

@@ -24,6 +24,9 @@ network *network_make(const char *cfg, int seed);
    too. */
 void network_visit(network *, void (*visit)(layer *l, void *data), void *data);
 
+/* A pass of a network of this layer alone; the members of `net` that it needs are set. */
+void network_run_layer(layer *l, network *net);
+
 /* Whether a program reads the output of layer i: one with boxes, or the last. */
 bool network_is_output(const network *, int i);
 

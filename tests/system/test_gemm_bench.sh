@@ -45,8 +45,6 @@ bad impl_setting "--impl 'stock+GEMM_ISA': VAR=VALUE is needed behind each +" --
 bad threads "--threads 'many': a whole number from 1 to 1024 is needed" --threads 1,many
 bad samples "--samples '2': a whole number from 3 to 1000 is needed" --samples 2
 bad seconds "--seconds '3601': a number from 0 to 3600 is needed" --seconds 3601
-bad idle "--idle '-1': a number from 0 to 10000 is needed" --idle -1
-bad offset "--offset '18': a multiple of 4 is needed" --offset 18
 bad seed "--seed '-3': a whole number from 0 to 2147483647 is needed" --seed -3
 bad peak "--peak 'sse9' is not on this processor: allowed are" --peak sse9
 bad word "'stock' is no option" stock
@@ -75,7 +73,7 @@ numbers()
     done
     is "numbers_$name" '' "$faults"
 }
-for option in -s --sizes --batch --threads --samples --seconds --idle --offset --seed; do
+for option in -s --sizes --batch --threads --samples --seconds --seed; do
     numbers "gemm_bench$option" "$bench" $option
 done
 for option in --threads --rounds; do

@@ -248,8 +248,7 @@ static void test(const test_case *t, int failing)
     snprintf(name, sizeof name, "%s, %d fail", t->name, failing);
     p.failing = failing;
     const char *wrong = judge(&p, &failures);
-    if (wrong) report_fail(name, "allocation %d: %s", failures, wrong);
-    else report_pass(name);
+    report_that(name, !wrong, "allocation %d: %s", failures, wrong);
     drop_plans(&p);
     free_problem(&p);
 }
@@ -307,8 +306,7 @@ static void test_first(const test_case *t)
     } while (!wrong && child_exit(&r) != NO_FAILURE && ++f.allowed < 4 * MOST);
     if (!wrong && f.allowed < 8) wrong = "too few allocations failed";
     if (!wrong && child_exit(&r) != NO_FAILURE) wrong = "it allocates again and again";
-    if (wrong) report_fail(name, "allocation %d: %s\n%s", f.allowed + 1, wrong, r.output);
-    else report_pass(name);
+    report_that(name, !wrong, "allocation %d: %s\n%s", f.allowed + 1, wrong, r.output);
     printf("# %d allocations failed in turn\n", f.allowed);
 }
 
@@ -336,8 +334,7 @@ static void test_cramped(size_t room)
     char name[64];
     const child_result r = child_run(open_cramped, &room);
     snprintf(name, sizeof name, "cl-cramped-%zu", room >> 20);
-    if (child_exit(&r) == 0 && strstr(r.output, "memory")) report_pass(name);
-    else report_fail(name, "%s", r.output);
+    report_that(name, child_exit(&r) == 0 && strstr(r.output, "memory"), "%s", r.output);
 }
 
 static int ask_cl(void *unused)
@@ -384,8 +381,7 @@ static void test_trace(void)
         atomic_store(&left, -1);
         told = status == GEMM_DONE && strstr(note.algorithm, ", no room for winograd");
     }
-    if (told) report_pass("no-room-in-trace");
-    else report_fail("no-room-in-trace", "the last one: %s", note.algorithm);
+    report_that("no-room-in-trace", told, "the last one: %s", note.algorithm);
     free_problem(&p);
 }
 

@@ -420,9 +420,8 @@ static void judge_method(const char *name, int channels, int side, float outlier
     float *input = (float *)c.input;
     for (size_t i = 77; i < inputs_of(&c); i += 12800) input[i] = outlier;
     const gemm_scale l = calibrate_alone(&c);
-    if (l.method == expected) report_pass(name);
-    else report_fail(name, "'%s' is taken, with scale %g and %g dB",
-                     gemm_scale_method_name(l.method), (double)l.scale, (double)l.snr);
+    report_that(name, l.method == expected, "'%s' is taken, with scale %g and %g dB",
+                gemm_scale_method_name(l.method), (double)l.scale, (double)l.snr);
     conv_shape_free(&c);
 }
 

@@ -204,8 +204,7 @@ static void report_child(const char *name, int (*run_test)(void *), void *data)
 {
     const child_result r = child_run(run_test, data);
     const char *signal = child_signal(&r);
-    if (child_exit(&r) == 0) report_pass(name);
-    else report_fail(name, "%s\n%s", signal ? signal : "failed", r.output);
+    report_that(name, child_exit(&r) == 0, "%s\n%s", signal ? signal : "failed", r.output);
     if (child_exit(&r) == 0) printf("%s", r.output);
 }
 

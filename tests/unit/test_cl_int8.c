@@ -3,16 +3,14 @@
  * The row cl_int8 gives the bits of packed_int8 on random layers: sizes, strides, groups, a batch,
  * with and without a plan or a pool. What packed_int8 leaves in single precision, it does too.
  *
- *   test_cl_int8 [--cases N] [--seed N]
+ *   test_cl_int8 [--cases N] [--seed N] [--case I]
  */
 #include "check/int8_check.h"
 #include "cl/configure.h"
 #include "driver/driver.h"
 #include "int8/scales.h"
 #include "packed/isa/ukernel.h"
-#include "support/conv_shape.h"
-#include "support/options.h"
-#include "support/report.h"
+#include "support/cases.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -91,35 +89,29 @@ static conv_shape make_even(conv_shape s)
 static const char *judge_both(conv_call *c, const gemm_scale *scale)
 {
     const char *wrong = judge(c, scale);
-    c->pool = !wrong && c->out_h % 2 == 0 && c->out_w % 2 == 0 && c->activation != CONV_MISH;
-    return c->pool ? judge(c, scale) : wrong;
+    if (wrong || c->out_h % 2 || c->out_w % 2 || c->activation == CONV_MISH) return wrong;
+    conv_shape_pool(c);
+    return judge(c, scale);
 }
 
 /* Every second layer can have a pool. Some inputs are beyond the range, and some are no numbers. */
-static void test_random(int cases, int seed)
+static const char *judge_random(void *unused, rng *r, int number, char *text)
 {
     static const conv_activation activations[] = {CONV_LINEAR, CONV_LEAKY, CONV_RELU, CONV_MISH};
-    int failed = 0;
-    for (int i = 0; i < cases; ++i) {
-        rng r = rng_make((uint64_t)seed, (uint64_t)i);
-        const conv_shape drawn = draw_shape(&r), s = i % 2 ? make_even(drawn) : drawn;
-        const int zero = i % 3 ? rng_below(&r, 256) - 128 : 0;
-        const gemm_scale scale = {.scale = .9f / 127, .zero = zero};
-        conv_call c = conv_shape_make(&s, activations[rng_below(&r, 4)]);
-        conv_shape_fill(&c, &r);
-        float *input = (float *)c.input;
-        input[0] = NAN;
-        input[s.w] = -INFINITY;
-        if (rng_below(&r, 4) == 0) c.scale = NULL;
-        const char *wrong = judge_both(&c, &scale), *pool = c.pool ? " and a pool" : "";
-        conv_shape_free(&c);
-        if (!wrong) continue;
-        ++failed;
-        report_fail("cl-int8", "case %d of seed %d: %d filters %dx%d/%d pad %d groups %d over "
-                    "%dx%dx%d%s: %s", i, seed, s.n, s.size, s.size, s.stride, s.pad, s.groups, s.c,
-                    s.h, s.w, pool, wrong);
-    }
-    if (!failed) report_pass("cl-int8");
+    const conv_shape drawn = draw_shape(r), s = number % 2 ? make_even(drawn) : drawn;
+    const int zero = number % 3 ? rng_below(r, 256) - 128 : 0;
+    const gemm_scale scale = {.scale = .9f / 127, .zero = zero};
+    conv_call c = conv_shape_make(&s, activations[rng_below(r, 4)]);
+    (void)unused;
+    conv_shape_fill(&c, r);
+    float *input = (float *)c.input;
+    input[0] = NAN;
+    input[s.w] = -INFINITY;
+    if (rng_below(r, 4) == 0) c.scale = NULL;
+    const char *wrong = judge_both(&c, &scale);
+    judge_text(&c, text);
+    conv_shape_free(&c);
+    return wrong;
 }
 
 static void test_single(void)
@@ -144,16 +136,16 @@ static void test_single(void)
 
 int main(int argc, char **argv)
 {
-    const test_options o = options_read(argc, argv, (test_options){.cases = 40, .seed = 1},
-                                        "--cases, --seed", NULL);
+    test_options o = {.cases = 40, .seed = 1, .only_case = -1};
+    o = options_read(argc, argv, o, "--cases, --seed, --case", NULL);
     printf("# seed %llu, %d cases\n", (unsigned long long)o.seed, o.cases);
-    const gemm_variant *row = gemm_find("cl");
-    const char *why = gemm_unusable(row);
+    const char *why = gemm_unusable(gemm_find("cl"));
     if (why) {
         report_skip("cl-int8", "%s", why);
         return report_status();
     }
-    test_random(o.cases, (int)o.seed);
+    judge_cases(&(random_cases){.name = "cl-int8", .repeat = "test_cl_int8", .count = o.cases,
+                                .judge = judge_random}, &o);
     test_single();
     return report_status();
 }

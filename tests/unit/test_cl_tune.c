@@ -123,8 +123,7 @@ static void run_form(const gemm_op *op, const char *title, const gemm_cl_form *f
     const char *why = put(op, form) ? multiplies ? judge_multiply() : judge_conv(op->conv, plan)
                                     : "no room";
     if (!why && must && !was_tuned()) why = "another one ran";
-    if (why) report_fail(name, "%s: %s", note.ran, why);
-    else report_pass(name);
+    report_that(name, !why, "%s: %s", note.ran, why);
 }
 
 /* The candidates of this device. `all`: forms near them and all rows, too. */

@@ -20,8 +20,7 @@ static void expect(const char *kind, int number, sameness got, sameness want, co
 {
     char name[64];
     snprintf(name, sizeof name, "compare-%s-%d", kind, number);
-    if (got == want) report_pass(name);
-    else report_fail(name, "got %d, want %d (%s)", got, want, why);
+    report_that(name, got == want, "got %d, want %d (%s)", got, want, why);
 }
 
 static void labels(int line, const char *a, const char *b, sameness want)

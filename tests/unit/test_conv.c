@@ -8,8 +8,7 @@
  * For each instruction set there are more tests: Winograd's algorithm over random geometry, also
  * where `packed` would not choose it; bands of split rows (strides from 2 on) with many channels;
  * few channels, also where `packed` would not choose their way; layers in nchwc; the bits of the
- * output do not depend on the number of threads; activations and maxima are Darknet's for
- * infinities, NaN, zeroes and denormals.
+ * output do not depend on the number of threads.
  *
  *   test_conv [--seed S] [--cases N] [--row NAME] [--case I] [--threads N]
  *
@@ -19,26 +18,12 @@
 #include "check/conv_check.h"
 #include "driver/driver.h"
 #include "gemm_cl.h"
-#include "hook/pjreddie.h"
 #include "packed/packed.h"
-#include "support/activated.h"
-#include "support/conv_shape.h"
+#include "support/cases.h"
 #include "support/float_modes.h"
-#include "support/heap.h"
-#include "support/judge.h"
-#include "support/operands.h"
-#include "support/options.h"
-#include "support/report.h"
-#include "util/winograd.h"
+#include "support/network.h"
 
 #include "darknet.h"
-
-/* Darknet's activation functions. Here they are compiled without -Ofast, so NaN and infinity
-   count. */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-#include "activations.h"
-#pragma GCC diagnostic pop
 
 #include <float.h>
 #include <math.h>
@@ -50,8 +35,6 @@
 layer make_convolutional_layer(int batch, int h, int w, int c, int n, int groups, int size,
                                int stride, int padding, ACTIVATION activation, int batch_normalize,
                                int binary, int xnor, int adam);
-layer make_connected_layer(int batch, int inputs, int outputs, ACTIVATION activation,
-                           int batch_normalize, int adam);
 
 enum { MOST_THREADS = 8 };
 
@@ -74,7 +57,7 @@ typedef struct problem {
     bool normalized;
     gemm_conv_mode mode;
     int threads;
-    guarded input, weights, output, biases, mean, variance, scales;
+    guarded mean, variance;
 } problem;
 
 static const int CHANNELS[] = {1,  2,  3,  4,  5,  7,  8,  9,  13, 16,
@@ -215,14 +198,6 @@ static void draw_geometry(conv_call *c, rng *r, int number)
     } while (c->out_h < 1 || c->out_w < 1);
 }
 
-static guarded array(int n, rng *r)
-{
-    static const int offsets[] = {0, 0, 4, 16, 36};
-    guarded g = guarded_make(1, n, n, rng_below(r, 2) ? AT_END : AT_START, PICK(r, offsets));
-    guarded_fill(&g, r);
-    return g;
-}
-
 /* A larger one takes minutes where a processor is emulated. */
 static bool is_too_large(const conv_call *c)
 {
@@ -231,40 +206,36 @@ static bool is_too_large(const conv_call *c)
                c->out_w > most;
 }
 
-static problem problem_make(draw_function *draw, uint64_t seed, int number)
+static problem problem_make(draw_function *draw, rng *r, int number)
 {
-    rng r = rng_make(seed, (uint64_t)number);
-    problem p = {.draw = draw, .number = number, .normalized = rng_below(&r, 2),
-                 .threads = 1 + rng_below(&r, 3)};
-    conv_call *c = &p.call;
+    problem p = {.draw = draw, .number = number, .normalized = rng_below(r, 2),
+                 .threads = 1 + rng_below(r, 3)};
+    conv_call d = {0};
     do {
-        draw(c, &r, number);
-    } while (is_too_large(c));
-    c->activation = rng_below(&r, 3) ? (conv_activation)rng_below(&r, CONV_RELU + 1)
-                                     : (conv_activation)rng_below(&r, CONV_ACTIVATIONS);
-    c->pool = c->out_h % 2 == 0 && c->out_w % 2 == 0 && rng_below(&r, 2);
-    p.mode = rng_below(&r, 2) ? GEMM_HOOK : GEMM_DIRECT;
-    p.input = array(c->batch * c->c * c->h * c->w, &r);
-    p.weights = array(c->n * (c->c / c->groups) * c->size * c->size, &r);
-    p.output = array((int)conv_outputs(c), &r);
-    p.biases = array(c->n, &r);
-    p.mean = array(c->n, &r);
-    p.variance = array(c->n, &r);
-    p.scales = array(c->n, &r);
+        draw(&d, r, number);
+    } while (is_too_large(&d));
+    const conv_shape s = {"", d.batch, d.groups, d.c, d.h, d.w, d.n, d.size, d.stride, d.pad};
+    p.call = conv_shape_make(&s, (conv_activation)rng_below(r, rng_below(r, 3) ? CONV_RELU + 1
+                                                                               : CONV_ACTIVATIONS));
+    conv_call *c = &p.call;
+    if (c->out_h % 2 == 0 && c->out_w % 2 == 0 && rng_below(r, 2)) conv_shape_pool(c);
+    conv_shape_fill(c, r);
+    p.mode = rng_below(r, 2) ? GEMM_HOOK : GEMM_DIRECT;
+    p.mean = guarded_make(1, c->n, c->n, AT_END, 0);
+    p.variance = guarded_make(1, c->n, c->n, AT_START, 0);
+    guarded_fill(&p.mean, r);
+    guarded_fill(&p.variance, r);
     for (int i = 0; i < c->n; ++i) p.variance.data[i] = .1f + fabsf(p.variance.data[i]);
-    c->input = p.input.data;
-    c->weights = p.weights.data;
-    c->output = p.output.data;
-    c->shift = p.biases.data;
-    p.norm = (conv_norm){p.mean.data, p.variance.data, p.scales.data};
+    p.norm = (conv_norm){p.mean.data, p.variance.data, c->scale};
+    c->scale = NULL;
     return p;
 }
 
 static void problem_free(problem *p)
 {
-    guarded *all[] = {&p->input, &p->weights,  &p->output, &p->biases,
-                      &p->mean,  &p->variance, &p->scales};
-    for (size_t i = 0; i < COUNT(all); ++i) guarded_free(all[i]);
+    conv_shape_free(&p->call);
+    guarded_free(&p->mean);
+    guarded_free(&p->variance);
 }
 
 /* Whether pjreddie's Darknet has it. */
@@ -294,21 +265,13 @@ static layer darknet_layer(const problem *p)
     return l;
 }
 
-/* A pass of a network of this layer alone. */
-static void pass(layer *l, network *net)
-{
-    net->n = 1;
-    net->layers = l;
-    hook_forward(net, net);
-}
-
 /* How far Darknet's own output is from the reference. */
 static gemm_error darknet_error(const problem *p, const conv_call *folded)
 {
     gemm_set_variant(gemm_find("stock"));
     layer l = darknet_layer(p);
     network net = {.input = (float *)p->call.input};
-    pass(&l, &net);
+    network_run_layer(&l, &net);
     conv_call theirs = *folded;
     theirs.pool = false;
     if (!darknet_has(theirs.activation)) theirs.activation = CONV_LINEAR;
@@ -358,13 +321,13 @@ static const char *run_thrice(const gemm_variant *v, problem *p, const conv_call
     const size_t bytes = conv_outputs(folded) * sizeof(float);
     float *first = malloc(bytes);
     if (!first) abort();
-    guarded_fill_nan(&p->output);
+    memset(folded->output, 0xff, bytes);
     gemm_clear_note(note);
     *declined = gemm_is_on_device(v) ? !gemm_conv_run(v, folded, NULL, note)
                              : !gemm_conv(&p->call, p->normalized ? &p->norm : NULL, NULL);
     memcpy(first, folded->output, bytes);
     for (int i = 0; i < 2 && !gemm_is_on_device(v) && !*declined && !wrong; ++i) {
-        guarded_fill_nan(&p->output);
+        memset(folded->output, 0xff, bytes);
         if (!gemm_conv_run(v, folded, &plan, note))
             wrong = "it declined with a plan";
         else if (memcmp(first, folded->output, bytes))
@@ -437,235 +400,35 @@ static const char *run_and_judge(const gemm_variant *v, problem *p, char *why, s
     return NULL;
 }
 
+/* Random cases of a row. */
+typedef struct row_cases {
+    const gemm_variant *row;
+    draw_function *draw;
+} row_cases;
+
+static const char *judge_case_of(void *of, rng *r, int number, char *text)
+{
+    static char why[160];
+    const row_cases *c = of;
+    problem p = problem_make(c->draw, r, number);
+    const char *wrong = run_and_judge(c->row, &p, why, sizeof why);
+    judge_text(&p.call, text);
+    snprintf(text + strlen(text), JUDGE_TEXT - strlen(text), ", %d threads", p.threads);
+    problem_free(&p);
+    return wrong;
+}
+
 static void judge_row(const gemm_variant *v, draw_function *draw, const test_options *o)
 {
-    char why[160], text[JUDGE_TEXT];
-    const int cases = gemm_is_on_device(v) ? (o->cases + 4) / 5 : o->cases;
-    const int first = o->only_case < 0 ? 0 : o->only_case;
-    const int last = o->only_case < 0 ? cases : o->only_case + 1;
+    char repeat[64];
+    row_cases of = {v, draw};
     const char *reason = gemm_unusable(v);
-    if (reason) {
-        report_unusable(v->name, reason);
-        return;
-    }
-    for (int number = first; number < last; ++number) {
-        problem p = problem_make(draw, o->seed, number);
-        const char *wrong = run_and_judge(v, &p, why, sizeof why);
-        if (wrong)
-            report_fail(v->name,
-                        "%s (%s, %d threads; repeat: test_conv --row %s --seed %llu --case %d)",
-                        wrong, judge_text(&p.call, text), p.threads, v->name,
-                        (unsigned long long)o->seed, number);
-        problem_free(&p);
-        if (wrong) return;
-    }
-    report_pass(v->name);
-}
-
-/* An output of no place is Darknet's to refuse. */
-static void judge_empty(void)
-{
-    float one = 1, untouched = 7;
-    const conv_call c = {.batch = 1,
-                         .groups = 1,
-                         .c = 1,
-                         .h = 1,
-                         .w = 1,
-                         .n = 1,
-                         .size = 3,
-                         .stride = 1,
-                         .pad = 0,
-                         .out_h = -1,
-                         .out_w = -1,
-                         .input = &one,
-                         .weights = &one,
-                         .shift = &one,
-                         .output = &untouched};
-    gemm_set_variant(gemm_find("packed"));
-    if (gemm_conv(&c, NULL, NULL) || untouched != 7)
-        report_fail("empty-output", "it was not refused");
+    snprintf(repeat, sizeof repeat, "test_conv --row %s", v->name);
+    if (reason) report_unusable(v->name, reason);
     else
-        report_pass("empty-output");
-}
-
-static gemm_status decline(const gemm_op *op, const gemm_context *context, const void *params)
-{
-    (void)op, (void)context, (void)params;
-    return GEMM_DECLINED;
-}
-
-/* A row that declines, one that offers nothing, and the hook switched off: Darknet's way each. */
-static void judge_declined(void)
-{
-    gemm_variant declines = *gemm_find("packed");
-    declines.run = decline;
-    problem p = problem_make(draw_geometry, 1, 0);
-    gemm_set_variant(&declines);
-    const bool declined = !gemm_conv(&p.call, NULL, NULL);
-    gemm_set_variant(gemm_find("stock"));
-    const bool none = !gemm_conv_offered() && !gemm_conv(&p.call, NULL, NULL);
-    gemm_set_variant(gemm_find("packed"));
-    gemm_set_conv(GEMM_IM2COL);
-    const bool off = !gemm_conv_offered() && !gemm_conv(&p.call, NULL, NULL);
-    gemm_set_conv(GEMM_HOOK);
-    if (declined && none && off)
-        report_pass("declined");
-    else
-        report_fail("declined", "declines %d, offers none %d, off %d: each must be 1", declined,
-                    none, off);
-    problem_free(&p);
-}
-
-/* Darknet's layer with the hook and without: what the hook has to decline, or to do besides. */
-typedef struct hook_case {
-    const char *name;
-    ACTIVATION activation;
-    int size, stride, pad, groups, xnor;
-    bool delta, declines; /* a delta is wanted; the row declines */
-} hook_case;
-
-static const hook_case HOOK_CASES[] = {
-    {"leaky", LEAKY, 3, 1, 1, 2, 0, false, false},
-    {"relu", RELU, 3, 1, 1, 1, 0, false, false},
-    {"ramp", RAMP, 3, 2, 1, 1, 0, false, false},
-    {"elu", ELU, 1, 1, 0, 1, 0, false, false},
-    {"1x1 stride 2", LEAKY, 1, 2, 0, 1, 0, false, false},
-    {"1x1 pad 1", LEAKY, 1, 1, 1, 1, 0, false, false},
-    {"xnor", LEAKY, 3, 1, 1, 1, 1, false, false},
-    {"delta wanted", LEAKY, 3, 1, 1, 1, 0, true, false},
-    {"declined", LEAKY, 3, 1, 1, 1, 0, false, true},
-};
-
-/* How far x is from `expected`, relative to the largest of these. */
-static double distance(const float *x, const float *expected, int n)
-{
-    double worst = 0, size = 0;
-    for (int i = 0; i < n; ++i) {
-        const double d = fabs((double)x[i] - (double)expected[i]);
-        worst = d <= worst ? worst : d;
-        size = fmax(size, fabs((double)expected[i]));
-    }
-    return worst / size;
-}
-
-static void judge_hook_case(const hook_case *h)
-{
-    enum { BATCH = 2, SIDE = 13, C = 6, N = 8, PLACES = BATCH * C * (SIDE + 2) * (SIDE + 2) };
-    float input[PLACES]; /* with what Darknet reads behind the image under a padded 1x1 */
-    char name[48];
-    rng r = rng_make(1, 0);
-    for (int i = 0; i < PLACES; ++i) input[i] = rng_float(&r);
-    layer l = make_convolutional_layer(BATCH, SIDE, SIDE, C, N, h->groups, h->size, h->stride,
-                                       h->pad, h->activation, 1, 0, h->xnor, 0);
-    for (int i = 0; i < N; ++i) {
-        l.rolling_mean[i] = l.biases[i] = rng_float(&r);
-        l.rolling_variance[i] = 1.5f + rng_float(&r);
-    }
-    gemm_variant row = *gemm_find("packed");
-    if (h->declines) row.run = decline;
-    /* a workspace that another layer got, too small for this one */
-    network net = {.input = input,
-                   .delta = h->delta ? input : NULL,
-                   .workspace = malloc(sizeof(float)),
-                   .workspace_size = sizeof(float)};
-    const int n = l.outputs * BATCH;
-    const size_t bytes = (size_t)n * sizeof(float);
-    float *expected = malloc(2 * bytes);
-    gemm_set_variant(gemm_find("stock"));
-    pass(&l, &net);
-    memcpy(expected, l.output, bytes);
-    memcpy(expected + n, l.x, bytes); /* which backward reads */
-    gemm_set_variant(&row);
-    pass(&l, &net);
-    memset(l.output, 0xff, bytes);
-    memset(l.x, 0xff, bytes);
-    const size_t given = heap_given();
-    pass(&l, &net);
-    const size_t kept = heap_given() - given;
-    const double off = distance(l.output, expected, n),
-                 x_off = h->delta ? distance(l.x, expected + n, n) : 0;
-    free(expected);
-    free_layer(l);
-    gemm_host_free(net.workspace);
-    snprintf(name, sizeof name, "hook-%s", h->name);
-    if (off <= 1e-5 && x_off <= 1e-5 && !kept)
-        report_pass(name);
-    else
-        report_fail(name, "off by %g, its x by %g, %zu bytes kept", off, x_off, kept);
-}
-
-/* A connected layer. `calls`: of the row in a pass. */
-typedef struct connected_case {
-    const char *name;
-    ACTIVATION activation;
-    int batch, normalized;
-    LAYER_TYPE of;              /* the layer of the network that it is, or that it is inside of */
-    gemm_conv_mode mode;
-    bool delta, declines;
-    int calls;
-} connected_case;
-
-static const connected_case CONNECTED_CASES[] = {
-    {"leaky", LEAKY, 1, 1, CONNECTED, GEMM_HOOK, false, false, 1},
-    {"relu", RELU, 1, 0, CONNECTED, GEMM_DIRECT, false, false, 1},
-    {"logistic", LOGISTIC, 1, 1, CONNECTED, GEMM_HOOK, false, false, 1},
-    {"linear", LINEAR, 1, 0, CONNECTED, GEMM_HOOK, false, false, 1},
-    {"tanh", TANH, 1, 1, CONNECTED, GEMM_HOOK, false, false, 1},
-    {"batch 2", LEAKY, 2, 1, CONNECTED, GEMM_HOOK, false, false, 0},
-    {"inside of rnn", LEAKY, 1, 1, RNN, GEMM_HOOK, false, false, 0},
-    {"im2col", LEAKY, 1, 1, CONNECTED, GEMM_IM2COL, false, false, 0},
-    {"delta wanted", LEAKY, 1, 1, CONNECTED, GEMM_HOOK, true, false, 0},
-    {"declined", LEAKY, 1, 1, CONNECTED, GEMM_HOOK, false, true, 1},
-};
-
-static int connected_calls;
-static bool connected_declines;
-
-static gemm_status run_connected(const gemm_op *op, const gemm_context *context,
-                                 const void *params)
-{
-    ++connected_calls;
-    return connected_declines ? GEMM_DECLINED : gemm_packed_conv(op->conv, context, params);
-}
-
-static void judge_connected_case(const connected_case *h)
-{
-    enum { INPUTS = 131, OUTPUTS = 37, MOST = 2 };
-    float input[MOST * INPUTS], expected[MOST * OUTPUTS];
-    char name[48];
-    rng r = rng_make(1, 0);
-    for (int i = 0; i < MOST * INPUTS; ++i) input[i] = rng_float(&r);
-    layer l = make_connected_layer(h->batch, INPUTS, OUTPUTS, h->activation, h->normalized, 0);
-    for (int i = 0; i < OUTPUTS; ++i) {
-        l.biases[i] = rng_float(&r);
-        if (!h->normalized) continue;
-        l.rolling_mean[i] = rng_float(&r);
-        l.rolling_variance[i] = 1.5f + rng_float(&r);
-    }
-    gemm_variant row = *gemm_find("packed");
-    layer whole = l;
-    whole.type = h->of;
-    network net = {.input = input, .delta = h->delta ? input : NULL};
-    const int n = OUTPUTS * h->batch;
-    gemm_set_variant(gemm_find("stock"));
-    pass(&whole, &net);
-    memcpy(expected, l.output, (size_t)n * sizeof(float));
-    memset(l.output, 0xff, (size_t)n * sizeof(float));
-    row.run = run_connected;
-    connected_declines = h->declines;
-    connected_calls = 0;
-    gemm_set_variant(&row);
-    gemm_set_conv(h->mode);
-    pass(&whole, &net);
-    gemm_set_conv(GEMM_HOOK);
-    const double off = distance(l.output, expected, n);
-    free_layer(l);
-    snprintf(name, sizeof name, "connected-%s", h->name);
-    if (off <= 1e-5 && connected_calls == h->calls)
-        report_pass(name);
-    else
-        report_fail(name, "off by %g, the row was asked %d times, not %d", off, connected_calls,
-                    h->calls);
+        judge_cases(&(random_cases){.name = v->name, .repeat = repeat, .judge = judge_case_of,
+                                    .count = gemm_is_on_device(v) ? (o->cases + 4) / 5 : o->cases,
+                                    .subject = &of}, o);
 }
 
 /* ---- `packed` on one instruction set ---- */
@@ -776,7 +539,7 @@ static const char *judge_shape(const conv_shape *s, bool pool, bool tiny, const 
     threaded t = {conv_shape_make(s, CONV_LEAKY), u};
     conv_shape_fill(&t.call, &r);
     if (tiny) make_tiny(&t.call);
-    t.call.pool = pool;
+    if (pool) conv_shape_pool(&t.call);
     const judged j = {.op = &t, .output = t.call.output, .run = run_threaded,
                       .bytes = conv_outputs(&t.call) * sizeof(float), .wrong = wrong_threaded};
     const char *wrong = judge_threads(&j, most, &declined, &note);
@@ -817,165 +580,6 @@ static void test_modes(const gemm_ukernel *u)
         const char *wrong = judge_shape(s, false, true, u, THREADS);
         float_mode_set(NEAREST);
         report_judged(name, wrong);
-    }
-}
-
-/* ---- activations at the ends of the range ---- */
-
-static const float ENDS[] = {
-    INFINITY,     -INFINITY,     NAN, 0,   FLT_MAX, -FLT_MAX, FLT_MIN, -FLT_MIN, 1e-40f, -1e-40f,
-    FLT_TRUE_MIN, -FLT_TRUE_MIN, 88,  -88, 90,      -90,      104,     -104,     1,      -1,
-};
-
-/* Every way through the code; the last needs more than one block of K. */
-static const conv_shape END_SHAPES[] = {
-    {"shifts", 1, 1, 5, 13, 51, 65, 3, 1, 1},
-    {"any", 1, 1, 5, 13, 51, 65, 3, 1, 0},
-    {"stride 2", 1, 1, 33, 131, 51, 5, 3, 2, 1},
-    {"few channels", 1, 1, 2, 13, 48, 8, 3, 1, 1},
-    {"few channels, stride 2", 1, 1, 2, 131, 51, 5, 3, 2, 1},
-    {"1x1", 1, 1, 3, 13, 47, 9, 1, 1, 0},
-    {"tail columns", 1, 1, 200, 11, 27, 80, 1, 1, 0},
-    {"depthwise", 1, 4, 4, 13, 51, 4, 3, 1, 1},
-    {"depthwise stride 2", 1, 4, 4, 13, 51, 4, 3, 2, 1},
-    {"blocks of K", 1, 1, 1300, 11, 43, 17, 1, 1, 0},
-};
-
-/* The same with maxima of 2x2 blocks. */
-static const conv_shape POOLED_END_SHAPES[] = {
-    {"few channels", 1, 1, 2, 14, 96, 8, 3, 1, 1},
-    {"few channels, stride 2", 1, 1, 2, 27, 95, 8, 3, 2, 1},
-};
-
-/* Puts ENDS into one channel from (y, x) = (2, 2) on, 4 apart, because 0 times a neighbour may
-   be NaN. */
-static void place_ends(float *channel, int h, int w)
-{
-    enum { FIRST = 2, APART = 4 };
-    int n = 0;
-    for (int y = FIRST; y < h; y += APART) {
-        for (int x = FIRST; x < w; x += APART) channel[y * w + x] = ENDS[n++ % (int)COUNT(ENDS)];
-    }
-}
-
-/* Only the first channel of a group is not 0, and only the middle tap of a filter is 1. Scales
-   are 1 and -1, shifts are +0 and -0, so the activation meets each of ENDS and its negative. A
-   shift of -100 makes most maxima negative. */
-static void fill_ends(conv_call *c)
-{
-    float *input = (float *)c->input, *weights = (float *)c->weights;
-    float *scale = (float *)c->scale, *shift = (float *)c->shift;
-    const int taps = c->size * c->size, channels = c->c / c->groups;
-    for (int g = 0; g < c->groups; ++g) place_ends(input + g * channels * c->h * c->w, c->h, c->w);
-    for (int i = 0; i < c->n * channels; ++i) weights[i * taps + taps / 2] = 1;
-    for (int i = 0; i < c->n; ++i) {
-        scale[i] = i & 1 ? -1 : 1;
-        shift[i] = i & 4 ? -100 : i & 2 ? -0.0f : 0;
-    }
-}
-
-static float sum_at(const conv_call *c, int filter, int y, int x)
-{
-    const int channels = c->c / c->groups, first = filter / (c->n / c->groups) * channels;
-    const float *w = c->weights + filter * channels * c->size * c->size;
-    float sum = 0;
-    for (int k = 0; k < channels; ++k) {
-        for (int t = 0; t < c->size * c->size; ++t, ++w) {
-            const int row = y * c->stride + t / c->size - c->pad;
-            const int column = x * c->stride + t % c->size - c->pad;
-            if (row < 0 || row >= c->h || column < 0 || column >= c->w) continue;
-            sum += *w * c->input[((first + k) * c->h + row) * c->w + column];
-        }
-    }
-    return sum;
-}
-
-static float darknet_activate(float x, conv_activation a)
-{
-    switch (a) {
-    case CONV_LINEAR:
-        return linear_activate(x);
-    case CONV_LEAKY:
-        return leaky_activate(x);
-    case CONV_RELU:
-        return relu_activate(x);
-    case CONV_LOGISTIC:
-        return logistic_activate(x);
-    default:
-        return activated(x, a);
-    }
-}
-
-/* Equal but for the last digits: Darknet multiplies by .1 and takes exp in double precision. Where
-   denormals are zero, its sign may be another. */
-static bool same_float(float x, float expected, float least)
-{
-    if (isnan(expected)) return isnan(x);
-    if (expected == 0 && least > FLT_TRUE_MIN) return x == 0;
-    if (isinf(expected) || expected == 0) return x == expected && !signbit(x) == !signbit(expected);
-    return fabsf(x - expected) <= 4 * FLT_EPSILON * fabsf(expected) + least;
-}
-
-/* What Darknet's layer gives there before a maxpool. */
-static float end_at(const conv_call *c, int filter, int y, int x)
-{
-    const float before = c->scale[filter] * sum_at(c, filter, y, x) + c->shift[filter];
-    return darknet_activate(before, c->activation);
-}
-
-/* Darknet's maxpool of the block (y, x). */
-static float pooled_end_at(const conv_call *c, int filter, int y, int x)
-{
-    float max = -FLT_MAX;
-    for (int i = 0; i < 4; ++i) {
-        const float end = end_at(c, filter, 2 * y + i / 2, 2 * x + i % 2);
-        max = end > max ? end : max;
-    }
-    return max;
-}
-
-/* Whether each output is Darknet's; else says which is not. */
-static bool ends_right(const conv_call *c, const gemm_ukernel *u, char *why, size_t size)
-{
-    /* The others are expected in double precision, which keeps what floats round to zero: x up to
-       128, times a factor that is a denormal. */
-    const float least =
-        c->activation > CONV_LOGISTIC ? 128 * FLT_MIN : float_mode_least(u->name);
-    const int unit = c->pool ? 2 : 1, width = c->out_w / unit, area = c->out_h / unit * width;
-    for (int i = 0; i < c->n * area; ++i) {
-        const int filter = i / area, y = i % area / width, x = i % width;
-        const float expected = c->pool ? pooled_end_at(c, filter, y, x) : end_at(c, filter, y, x);
-        if (same_float(c->output[i], expected, least)) continue;
-        snprintf(why, size, "%g, Darknet's is %g (filter %d at %d, %d)", (double)c->output[i],
-                 (double)expected, filter, y, x);
-        return false;
-    }
-    return true;
-}
-
-static void judge_ends(const conv_shape *s, bool pool, conv_activation a, const gemm_ukernel *u)
-{
-    char name[64], why[160] = "it did not run";
-    conv_call c = conv_shape_make(s, a);
-    c.pool = pool;
-    fill_ends(&c);
-    gemm_note note;
-    const bool right = run_on_isa(&c, u, 1, &note) && ends_right(&c, u, why, sizeof why);
-    conv_shape_free(&c);
-    snprintf(name, sizeof name, "ends%s of activation %d, %s, %s", pool ? " pooled" : "", (int)a,
-             s->name, u->name);
-    report_judged(name, right ? NULL : why);
-}
-
-static void test_ends(const gemm_ukernel *u)
-{
-    for (size_t s = 0; s < COUNT(END_SHAPES); ++s) {
-        for (int a = CONV_LINEAR; a < CONV_ACTIVATIONS; ++a)
-            judge_ends(&END_SHAPES[s], false, (conv_activation)a, u);
-    }
-    for (size_t s = 0; s < COUNT(POOLED_END_SHAPES); ++s) {
-        for (int a = CONV_LINEAR; a <= CONV_RELU; ++a)
-            judge_ends(&POOLED_END_SHAPES[s], true, (conv_activation)a, u);
     }
 }
 
@@ -1035,7 +639,6 @@ static void judge_isa(const gemm_ukernel *u, const char *name, const test_option
     judge_way("polyphase", u, draw_polyphase, some, o);
     judge_way("nchwc", u, draw_nchwc, some, o);
     judge_way("banded", u, draw_band, some, o);
-    test_ends(u);
     if (o->threads > 1) test_threads(u, o->threads);
     if (o->threads > 1) test_modes(u);
 }
@@ -1080,9 +683,5 @@ int main(int argc, char **argv)
     gemm_set_prepare_first(true);       /* all calls of a plan have the same bits */
     printf("# seed %llu, %d cases a row\n", (unsigned long long)o.seed, o.cases);
     if (!judge_rows(&o)) report_fail("rows", "--row %s is no row with convolutions", o.row);
-    judge_empty();
-    judge_declined();
-    for (size_t i = 0; i < COUNT(HOOK_CASES); ++i) judge_hook_case(&HOOK_CASES[i]);
-    for (size_t i = 0; i < COUNT(CONNECTED_CASES); ++i) judge_connected_case(&CONNECTED_CASES[i]);
     return report_status();
 }

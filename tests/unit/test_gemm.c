@@ -3,7 +3,7 @@
  * Every row of the table against the double reference, over random sizes, transposes, leading
  * dimensions, ALPHA and BETA. Guard pages lie around the matrices, and NaN in the padding.
  *
- *   test_gemm [--seed S] [--cases N] [--row NAME] [--case I] [--large] [--mflop N]
+ *   test_gemm [--seed S] [--cases N] [--row NAME] [--case I] [--large yes] [--mflop N]
  *
  * --large adds the 13 gemm calls of yolov3-tiny, and --mflop leaves out those of more work. A case
  * depends on the seed and its number alone: --seed, --row and --case repeat one, and a failure
@@ -17,8 +17,8 @@
 #include "common/shapes.h"
 #include "driver/driver.h"
 #include "support/child.h"
-#include "support/operands.h"
 #include "support/options.h"
+#include "support/product.h"
 #include "support/report.h"
 
 #include <float.h>
@@ -30,20 +30,13 @@
 #include <time.h>
 #include <unistd.h>
 
-typedef struct options {
-    uint64_t seed;
-    int cases;
-    int only_case;              /* -1: all */
-    const char *row;            /* NULL: all */
-    bool large;
-    int mflop;                  /* of a large one at most */
-} options;
+static bool large;              /* options of this program's own */
+static int mflop = INT_MAX;     /* of a large call at most */
 
 /* A case: the call with its three matrices. */
 typedef struct problem {
-    gemm_call call;
+    product of;
     float BETA;
-    guarded A, B, C;
 } problem;
 
 /* A row under test, and what is wrong with it: "" for nothing. */
@@ -67,39 +60,21 @@ static float pick(rng *r, const float *values, int n)
     return values[rng_below(r, n)];
 }
 
-static int pad(rng *r)
-{
-    static const int extra[] = {0, 0, 1, 3, 16};
-    return extra[rng_below(r, 5)];
-}
-
 /* Operands for a call whose TA, TB, M, N and K are set. */
 static void problem_allocate(problem *p, rng *r, bool guards)
 {
-    gemm_call *c = &p->call;
-    const int rows_a = c->TA ? c->K : c->M, columns_a = c->TA ? c->M : c->K;
-    const int rows_b = c->TB ? c->N : c->K, columns_b = c->TB ? c->K : c->N;
+    static const int none[3];
     const guarded_place side = rng_below(r, 4) ? AT_END : AT_START;
-    const guarded_place place = guards ? side : UNGUARDED;
-    c->lda = columns_a + pad(r);
-    c->ldb = columns_b + pad(r);
-    c->ldc = c->N + pad(r);
-    p->A = guarded_make(rows_a, columns_a, c->lda, place, 0);
-    p->B = guarded_make(rows_b, columns_b, c->ldb, place, 0);
-    p->C = guarded_make(c->M, c->N, c->ldc, place, 0);
-    guarded_fill(&p->A, r);
-    guarded_fill(&p->B, r);
-    c->A = p->A.data;
-    c->B = p->B.data;
-    c->C = p->C.data;
+    product_pad(&p->of.call, r);
+    product_place(&p->of, guards ? side : UNGUARDED, none, r);
 }
 
 static problem problem_make(uint64_t seed, int number, bool guards)
 {
     static const float alphas[] = {1, 1, -0.5f, 2.5f, 0}, betas[] = {1, 0, 0.5f, -1};
     rng r = rng_make(seed, (uint64_t)number);
-    problem p = {.call = {.TA = number & 1, .TB = number >> 1 & 1}};
-    gemm_call *c = &p.call;
+    problem p = {.of.call = {.TA = number & 1, .TB = number >> 1 & 1}};
+    gemm_call *c = &p.of.call;
     const int side = SMALL + 1, triple = number / 4;
     if (triple < side * side * side) {
         c->M = triple % side;
@@ -116,22 +91,15 @@ static problem problem_make(uint64_t seed, int number, bool guards)
     return p;
 }
 
-static void problem_free(problem *p)
-{
-    guarded_free(&p->A);
-    guarded_free(&p->B);
-    guarded_free(&p->C);
-}
-
 /* C before BETA: NaN all over when BETA is 0, because a C that is read would then show. */
 static void fill_c(problem *p, uint64_t seed, int number)
 {
     rng r = rng_make(seed ^ 0xC, (uint64_t)number);
     if (p->BETA == 0)
-        guarded_fill_nan(&p->C);
+        guarded_fill_nan(&p->of.C);
     else
-        guarded_fill(&p->C, &r);
-    gemm_beta(&p->call, p->BETA);
+        guarded_fill(&p->of.C, &r);
+    gemm_beta(&p->of.call, p->BETA);
 }
 
 /* What runs at the moment, for the handler of a crash. */
@@ -148,7 +116,7 @@ static void say_crash(int number)
 static const char *run_and_judge(const gemm_variant *v, problem *p, const gemm_oracle *oracle,
                                  char *why, size_t size)
 {
-    const gemm_call *c = &p->call;
+    const gemm_call *c = &p->of.call;
     const gemm_variant *ran = gemm_run(v, c, NULL);
     if (!c->M || !c->N) return NULL;
     const gemm_error worst = gemm_oracle_compare_rounded(oracle, c, ran->rounding);
@@ -157,7 +125,7 @@ static const char *run_and_judge(const gemm_variant *v, problem *p, const gemm_o
                  worst.difference, worst.ratio);
         return why;
     }
-    if (!guarded_padding_intact(&p->C)) return "it wrote between the rows of C";
+    if (!guarded_padding_intact(&p->of.C)) return "it wrote between the rows of C";
     const bool tiny = c->K <= 1 || (double)c->M * c->N * c->K <= TINY;
     if (ran != v && !c->TA && !c->TB && !tiny) return "it declined an NN call";
     return NULL;
@@ -166,8 +134,7 @@ static const char *run_and_judge(const gemm_variant *v, problem *p, const gemm_o
 static void test_row_case(row_test *t, problem *p, const gemm_oracle *oracle, uint64_t seed,
                           int number)
 {
-    char why[160];
-    const gemm_call *c = &p->call;
+    char why[160], text[JUDGE_TEXT];
     fill_c(p, seed, number);
     snprintf(running, sizeof running, "crashed: test_gemm --seed %llu --row %s --case %d\n",
              (unsigned long long)seed, t->row->name, number);
@@ -175,10 +142,9 @@ static void test_row_case(row_test *t, problem *p, const gemm_oracle *oracle, ui
     *running = '\0';
     if (wrong)
         snprintf(t->wrong, sizeof t->wrong,
-                 "%s; TA=%d TB=%d M=%d N=%d K=%d lda=%d ldb=%d ldc=%d ALPHA=%g BETA=%g; "
-                 "repeat with: test_gemm --seed %llu --row %s --case %d", wrong, c->TA, c->TB, c->M,
-                 c->N, c->K, c->lda, c->ldb, c->ldc, (double)c->ALPHA, (double)p->BETA,
-                 (unsigned long long)seed, t->row->name, number);
+                 "%s; %s BETA=%g; repeat with: test_gemm --seed %llu --row %s --case %d", wrong,
+                 product_text(&p->of.call, text), (double)p->BETA, (unsigned long long)seed,
+                 t->row->name, number);
 }
 
 /* One case on every row that was right so far. The reference is computed once for all of them. */
@@ -187,14 +153,14 @@ static void test_case(row_test *tests, size_t count, uint64_t seed, int number, 
     problem p = problem_make(seed, number, guards);
     fill_c(&p, seed, number);
     gemm_oracle oracle = {0};
-    if (p.call.M && p.call.N && gemm_oracle_make(&oracle, &p.call)) {
+    if (p.of.call.M && p.of.call.N && gemm_oracle_make(&oracle, &p.of.call)) {
         fprintf(stderr, "test_gemm: no memory for the reference\n");
         exit(2);
     }
     for (size_t i = 0; i < count; ++i)
         if (!*tests[i].wrong) test_row_case(&tests[i], &p, &oracle, seed, number);
     gemm_oracle_free(&oracle);
-    problem_free(&p);
+    product_free(&p.of);
 }
 
 /* The judge itself: its bound is (K + 2) eps times the sum of |C before| and the absolute products,
@@ -212,10 +178,8 @@ static void test_oracle(void)
     for (size_t i = 0; i < sizeof off / sizeof *off; ++i) {
         C = right + off[i] * bound;
         const bool passes = gemm_oracle_compare(&oracle, &c).ratio <= 1;
-        if (passes != (i < 3))
-            report_fail("oracle", "%g times the bound off: %s", (double)off[i],
-                        passes ? "passes" : "fails");
-        else report_pass("oracle");
+        report_that("oracle", passes == (i < 3), "%g times the bound off: %s", (double)off[i],
+                    passes ? "passes" : "fails");
     }
     gemm_oracle_free(&oracle);
 }
@@ -239,8 +203,7 @@ static void test_beta(uint64_t seed)
         for (int i = 0; i < c.M; ++i)
             for (int j = 0; j < c.N; ++j)
                 if (!(C.data[i * c.ldc + j] == betas[b] * rng_float(&again))) right = false;
-        if (right) report_pass(name);
-        else report_fail(name, "C is not BETA * C, or its padding changed");
+        report_judged(name, right ? NULL : "C is not BETA * C, or its padding changed");
         guarded_free(&C);
     }
 }
@@ -250,25 +213,24 @@ static void test_declines_unchanged(row_test *t, uint64_t seed, bool guards)
 {
     for (int transposes = 0; transposes < 4; ++transposes) {
         problem p = problem_make(seed, 4 * 4096 + transposes, guards);
-        gemm_call *c = &p.call;
+        const gemm_call *c = &p.of.call;
         guarded before = guarded_make(c->M, c->N, c->ldc, AT_END, 0);
-        guarded_fill_nan(&p.C);
+        guarded_fill_nan(&p.of.C);
         guarded_fill_nan(&before);
         gemm_note note;
         const gemm_context context = gemm_make_context(&note);
         const bool empty = !c->M || !c->N || !c->K;
-        const size_t floats = empty ? 0 : (size_t)(c->M - 1) * (size_t)c->ldc + (size_t)c->N;
         if (!empty && t->row->multiply(c, &context, t->row->params) == GEMM_DECLINED &&
-            memcmp(before.data, c->C, floats * sizeof(float)))
+            memcmp(before.data, c->C, product_floats(c) * sizeof(float)))
             snprintf(t->wrong, sizeof t->wrong, "it declined TA=%d TB=%d and changed C", c->TA,
                      c->TB);
         guarded_free(&before);
-        problem_free(&p);
+        product_free(&p.of);
     }
 }
 
 /* All cases on these rows, or the one of --case. */
-static void test_rows(row_test *tests, size_t count, const options *o, bool guards)
+static void test_rows(row_test *tests, size_t count, const test_options *o, bool guards)
 {
     const int first = o->only_case >= 0 ? o->only_case : 0;
     const int last = o->only_case >= 0 ? o->only_case + 1 : o->cases;
@@ -279,7 +241,7 @@ static void test_rows(row_test *tests, size_t count, const options *o, bool guar
 
 /* A library that rounds is right or wrong by its own version, so only --row asks for it.
    test_reference.sh has that row, with a stand-in for the library. */
-static bool wanted(const options *o, const gemm_variant *v, bool reference)
+static bool wanted(const test_options *o, const gemm_variant *v, bool reference)
 {
     const bool named = o->row && !strcmp(o->row, v->name);
     const bool own_rounding = gemm_is_reference(v) && v->rounding;
@@ -288,7 +250,7 @@ static bool wanted(const options *o, const gemm_variant *v, bool reference)
 
 /* ---- Rows of this project ---- */
 
-static void test_own_rows(const options *o)
+static void test_own_rows(const test_options *o)
 {
     row_test *tests = calloc(gemm_variant_count, sizeof *tests);
     size_t count = 0;
@@ -300,10 +262,8 @@ static void test_own_rows(const options *o)
         else tests[count++].row = v;
     }
     test_rows(tests, count, o, true);
-    for (size_t i = 0; i < count; ++i) {
-        if (*tests[i].wrong) report_fail(tests[i].row->name, "%s", tests[i].wrong);
-        else report_pass(tests[i].row->name);
-    }
+    for (size_t i = 0; i < count; ++i)
+        report_judged(tests[i].row->name, *tests[i].wrong ? tests[i].wrong : NULL);
     free(tests);
 }
 
@@ -325,7 +285,7 @@ static void report_child(const char *name, const gemm_variant *v, child_result r
 
 typedef struct reference_job {
     row_test *test;
-    const options *o;
+    const test_options *o;
     /* --large only */
     problem *p;
     const gemm_oracle *oracle;
@@ -349,7 +309,7 @@ static int run_reference(void *data)
     return *job->test->wrong ? WRONG : RIGHT;
 }
 
-static void test_references(const options *o)
+static void test_references(const test_options *o)
 {
     for (const gemm_variant *v = gemm_variants; v < gemm_variants + gemm_variant_count; ++v) {
         if (!wanted(o, v, true)) continue;
@@ -363,13 +323,13 @@ static void test_references(const options *o)
 
 static void test_large_row(row_test *t, problem *p, const gemm_oracle *oracle, uint64_t seed)
 {
-    gemm_beta(&p->call, 0);
-    gemm_run(t->row, &p->call, NULL);
-    const gemm_error worst = gemm_oracle_compare_rounded(oracle, &p->call, t->row->rounding);
+    gemm_beta(&p->of.call, 0);
+    gemm_run(t->row, &p->of.call, NULL);
+    const gemm_error worst = gemm_oracle_compare_rounded(oracle, &p->of.call, t->row->rounding);
     if (worst.ratio <= 1) return;
     snprintf(t->wrong, sizeof t->wrong,
              "%s: C[%d][%d] is off by %g, %.3g times the bound; "
-             "repeat with: test_gemm --large --cases 0 --seed %llu --row %s",
+             "repeat with: test_gemm --large yes --cases 0 --seed %llu --row %s",
              t->row->name, worst.row, worst.column, worst.difference, worst.ratio,
              (unsigned long long)seed, t->row->name);
 }
@@ -384,7 +344,7 @@ static int run_large_reference(void *data)
 }
 
 /* The wanted rows on one shape, on tight matrices. The reference is computed once for all rows. */
-static void test_large_shape(const options *o, const char *shape, problem *p,
+static void test_large_shape(const test_options *o, const char *shape, problem *p,
                              const gemm_oracle *oracle, bool references)
 {
     bool right = true;
@@ -405,67 +365,52 @@ static void test_large_shape(const options *o, const char *shape, problem *p,
     if (!references && right) report_pass(shape);
 }
 
-static void test_large(const options *o, bool references)
+static void test_large(const test_options *o, bool references)
 {
     for (size_t s = 0; s < YOLOV3_TINY_CALLS; ++s) {
         const int M = yolov3_tiny_sizes[s].M, N = yolov3_tiny_sizes[s].N;
         const int K = yolov3_tiny_sizes[s].K;
-        if (2e-6 * M * N * K > o->mflop) continue;
+        if (2e-6 * M * N * K > mflop) continue;
         rng r = rng_make(o->seed, 1000000 + s);
-        problem p = {.call = {.M = M, .N = N, .K = K, .ALPHA = 1}, .BETA = 0};
+        problem p = {.of.call = {.M = M, .N = N, .K = K, .ALPHA = 1}, .BETA = 0};
         problem_allocate(&p, &r, !references);
-        gemm_beta(&p.call, 0);
+        gemm_beta(&p.of.call, 0);
         gemm_oracle oracle;
-        if (gemm_oracle_make(&oracle, &p.call)) exit(2);
+        if (gemm_oracle_make(&oracle, &p.of.call)) exit(2);
         char name[64];
-        snprintf(name, sizeof name, "%zu-%dx%dx%d", s + 1, p.call.M, p.call.N, p.call.K);
+        snprintf(name, sizeof name, "%zu-%dx%dx%d", s + 1, M, N, K);
         test_large_shape(o, name, &p, &oracle, references);
         gemm_oracle_free(&oracle);
-        problem_free(&p);
+        product_free(&p.of);
     }
 }
 
 /* ---- The command line ---- */
 
-static options parse(int argc, char **argv)
+static bool take_own(const char *option, const char *value)
 {
-    options o = {.seed = (uint64_t)time(NULL) & INT_MAX, .cases = 1200, .only_case = -1,
-                 .mflop = INT_MAX};
-    for (int i = 1; i < argc; ++i) {
-        const char *option = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
-        if (!strcmp(option, "--large")) { o.large = true; continue; }
-        else if (!strcmp(option, "--seed")) o.seed = (uint64_t)option_int(option, value, 0);
-        else if (!strcmp(option, "--cases")) o.cases = option_int(option, value, 0);
-        else if (!strcmp(option, "--case")) o.only_case = option_int(option, value, 0);
-        else if (!strcmp(option, "--mflop")) o.mflop = option_int(option, value, 1);
-        else if (!strcmp(option, "--row")) o.row = value;
-        else {
-            fprintf(stderr, "test_gemm: unknown option %s\n", option);
-            exit(2);
-        }
-        ++i;
-    }
-    if (o.row && !gemm_find(o.row)) {
-        fprintf(stderr, "test_gemm: no row %s\n", o.row);
-        exit(2);
-    }
-    return o;
+    if (!strcmp(option, "--mflop")) return mflop = option_int(option, value, 1), true;
+    large = !strcmp(value, "yes");
+    return !strcmp(option, "--large") && large;
 }
 
 /* The references come first, because a process can only be forked well while there are no threads
    and no open devices. */
 int main(int argc, char **argv)
 {
-    const options o = parse(argc, argv);
+    test_options o = {.seed = (uint64_t)time(NULL) & INT_MAX, .cases = 1200, .only_case = -1};
+    o = options_read(argc, argv, o, "--seed, --cases, --case, --row, --mflop, --large yes",
+                     take_own);
+    if (o.row && !gemm_find(o.row)) return fprintf(stderr, "test_gemm: no row %s\n", o.row), 2;
     printf("# seed %llu\n", (unsigned long long)o.seed);
     const bool cases = o.cases > 0 || o.only_case >= 0;
     if (cases) test_references(&o);
-    if (o.large) test_large(&o, true);
+    if (large) test_large(&o, true);
     signal(SIGSEGV, say_crash);
     signal(SIGBUS, say_crash);
     if (cases) test_own_rows(&o);
     if (!o.row) test_beta(o.seed);
     if (!o.row) test_oracle();
-    if (o.large) test_large(&o, false);
+    if (large) test_large(&o, false);
     return report_status();
 }

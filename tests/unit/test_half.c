@@ -5,11 +5,8 @@
  * 16 bits: a product of operands that are rounded otherwise exceeds the former. Each set of
  * micro-kernels of this processor is tested.
  *
- *   rounding    both conversions, of all kinds of floats, before a guard page
  *   multiply    random sizes, transposes, leading dimensions and ALPHA; NaN between the rows, guard
  *               pages; 1 to 3 threads give the same bits
- *   nchwc       products in nchwc, of rows and of nchwc, with several blocks of K; NaN behind the
- *               last channel, also on the stack, where zeroes of the weights would hide a number
  *   conv        random convolutions, the same; with a pool, groups, strides and a batch
  *   pool        the bits of the convolution alone, and then the maxima, in pairs too
  *   chain       random chains give the bits of their layers one by one, with and without a plan
@@ -17,18 +14,17 @@
  *   range       fp16: operands that it has no numbers for are multiplied in single precision
  *   no-memory   each of the aligned allocations fails in turn: the output is right or unchanged
  *
- *   test_half [--isa NAME] [--cases N] [--seed N]
+ *   test_half [--isa NAME] [--cases N] [--seed N] [--case I]
  */
 #include "check/check.h"
 #include "check/conv_check.h"
 #include "driver/driver.h"
 #include "packed/half/half.h"
 #include "packed/isa/pairs.h"
-#include "support/conv_shape.h"
+#include "support/cases.h"
 #include "support/failing_memory.h"
-#include "support/operands.h"
-#include "support/options.h"
-#include "support/report.h"
+#include "support/product.h"
+#include "support/rounded.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -37,128 +33,29 @@
 
 enum { THREADS = 3 };
 
-static int cases = 300, seed = 1;
+static test_options options;
+static int ran;                 /* the cases of a test that went in pairs, and all chains */
 
 /* ---- the reference ---- */
 
 static gemm_format format;      /* of the micro-kernels that are tested */
 
-/* A multiple of a power of two, ties to even. */
-static float multiple(float x, int power)
-{
-    return (float)ldexp(nearbyint(ldexp(x, -power)), power);
-}
-
-/* To 8 binary digits, or to 11. */
-static float rounded(float x)
-{
-    int exponent;
-    if (!isfinite(x)) return x;
-    frexp(x, &exponent);
-    if (format == GEMM_BF16) {
-        return fabsf(x) < FLT_MIN ? copysignf(0, x) : multiple(x, exponent - 8);
-    }
-    if (fabsf(x) >= 65520) return copysignf(INFINITY, x);
-    return copysignf(multiple(x, exponent < -13 ? -24 : exponent - 11), x);
-}
+static float rounded(float x) { return rounded_half(format, x); }
 
 static void round_all(float *x, size_t n)
 {
     for (size_t i = 0; i < n; ++i) x[i] = rounded(x[i]);
 }
 
-static float from_bits(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-/* A half of a pair as a float. */
-static float half_of(gemm_pair pair, int which)
-{
-    const uint32_t upper = which ? pair & 0xffff0000u : pair << 16;
-    if (format == GEMM_BF16) return from_bits(upper);
-    const int exponent = upper >> 26 & 31, digits = upper >> 16 & 0x3ff;
-    const double magnitude = exponent == 31 ? digits ? NAN : INFINITY
-                           : exponent ? ldexp(1024 + digits, exponent - 25) : ldexp(digits, -24);
-    return copysignf((float)magnitude, from_bits(upper));
-}
-
-static bool same_half(float x, gemm_pair pair, int which)
-{
-    const float half = half_of(pair, which), expected = rounded(x);
-    return isnan(expected) ? isnan(half) : half == expected && signbit(half) == signbit(expected);
-}
-
-/* ---- rounding ---- */
-
-/* Any bits; many are ties, denormals, infinite or NaN, or next to these. */
-static float any_float(rng *r)
-{
-    static const uint32_t special[] = {0, 1, 0x007fffff, 0x00800000, 0x3f808000, 0x3f818000,
-                                       0x3f807fff, 0x3f808001, 0x7f7f7fff, 0x7f7f8000, 0x7f7fffff,
-                                       0x7f800000, 0x7f800001, 0x7fc00000, 0x7fffffff, 0x00ffffff,
-                                       0x477fe000, 0x477fefff, 0x477ff000, 0x33000000, 0x33000001,
-                                       0x33800000, 0x33c00000, 0x387fe000, 0x387fffff, 0x38800000,
-                                       0x3f801000, 0x3f803000, 0x3f801001, 0x38fff000, 0x37802000};
-    const uint32_t bits = rng_next(r);
-    if (rng_below(r, 4) == 0) return from_bits(bits);
-    if (rng_below(r, 3) == 0)           /* near the numbers of fp16 */
-        return from_bits((bits & 0x807fffff) | (uint32_t)(100 + rng_below(r, 45)) << 23);
-    return from_bits(special[bits % (sizeof special / sizeof *special)] | (bits & 0x80000000));
-}
-
-static void fill_with_any(guarded *m, rng *r)
-{
-    for (int i = 0; i < m->columns; ++i) m->data[i] = any_float(r);
-}
-
-/* NULL, or what is wrong with n pairs. */
-static const char *judge_rounding(const gemm_pairs *p, int n, rng *r)
-{
-    guarded low = guarded_make(1, n, n, AT_END, 0), high = guarded_make(1, n, n, AT_END, 0);
-    guarded long_one = guarded_make(1, 2 * n, 2 * n, AT_END, 0);
-    guarded pairs = guarded_make(1, n, n, AT_END, 0);
-    gemm_pair *const to = (gemm_pair *)pairs.data;
-    const char *wrong = NULL;
-    fill_with_any(&low, r);
-    fill_with_any(&high, r);
-    fill_with_any(&long_one, r);
-    for (int both = 0; both < 2; ++both) {
-        p->rows(n, low.data, both ? high.data : NULL, to);
-        for (int j = 0; j < n; ++j)
-            if (!same_half(low.data[j], to[j], 0) || !same_half(both ? high.data[j] : 0, to[j], 1))
-                wrong = "rows";
-    }
-    for (int odd = 0; odd < 2; ++odd) {
-        const float *x = long_one.data + odd;
-        const int count = 2 * n - odd;
-        p->along(count, x, to);
-        for (int i = 0; i < 2 * n; ++i)
-            if (!same_half(i < count ? x[i] : 0, to[i / 2], i % 2)) wrong = "along";
-    }
-    guarded_free(&low);
-    guarded_free(&high);
-    guarded_free(&long_one);
-    guarded_free(&pairs);
-    return wrong;
-}
-
-static void test_rounding(const gemm_pairs *p, const char *name)
-{
-    rng r = rng_make((uint64_t)seed, 1);
-    const char *wrong = NULL;
-    for (int n = 1; n <= 100 && !wrong; ++n) wrong = judge_rounding(p, n, &r);
-    report_judged(name, wrong);
-}
-
 /* ---- multiply ---- */
 
-typedef struct problem {
-    gemm_call call;
-    guarded A, B, C, exact_a, exact_b, before;
-} problem;
+/* A multiply, the same with rounded operands, and its reference. */
+typedef struct multiply {
+    const gemm_pairs *p;
+    product of;
+    gemm_call exact;
+    gemm_oracle oracle;
+} multiply;
 
 /* Sizes next to those of tiles, and others. */
 static int draw_size(rng *r, int most)
@@ -169,55 +66,51 @@ static int draw_size(rng *r, int most)
                            : 2 + rng_below(r, most);
 }
 
-static guarded draw_matrix(int rows, int columns, rng *r)
+static float *copy_of(const guarded *m)
 {
-    guarded m = guarded_make(rows, columns, columns + rng_below(r, 3) * rng_below(r, 20),
-                             rng_below(r, 2) ? AT_END : AT_START, 4 * rng_below(r, 5));
-    guarded_fill(&m, r);
-    return m;
-}
-
-static guarded copy_of(const guarded *m)
-{
-    guarded copy = guarded_make(m->rows, m->columns, m->ld, UNGUARDED, 0);
-    for (int i = 0; i < m->rows; ++i)
-        memcpy(copy.data + (size_t)i * (size_t)m->ld, m->data + (size_t)i * (size_t)m->ld,
-               (size_t)m->columns * sizeof(float));
+    const size_t floats = (size_t)(m->rows - 1) * (size_t)m->ld + (size_t)m->columns;
+    float *copy = malloc(floats * sizeof *copy);
+    if (!copy) abort();
+    memcpy(copy, m->data, floats * sizeof *copy);
     return copy;
 }
 
 /* M and K are above 16 and N above 1, so that no other way is taken. */
-static problem draw_problem(rng *r)
+static void draw_sizes(gemm_call *c, rng *r)
 {
-    problem p = {.call = {.TA = rng_below(r, 2), .TB = rng_below(r, 2)}};
-    gemm_call *c = &p.call;
     const bool deep = !rng_below(r, 8);
+    c->TA = rng_below(r, 2);
+    c->TB = rng_below(r, 2);
     do {                        /* the row's own limits */
         c->M = draw_size(r, deep ? 40 : 200);
         c->N = draw_size(r, deep ? 60 : 300);
         c->K = deep ? 1 + rng_below(r, 5000) : draw_size(r, 400);
     } while (c->M <= 16 || c->N <= 2 || c->K <= 16);
     c->ALPHA = rng_below(r, 2) ? 1 : rng_float(r) * 3;
-    p.A = c->TA ? draw_matrix(c->K, c->M, r) : draw_matrix(c->M, c->K, r);
-    p.B = c->TB ? draw_matrix(c->N, c->K, r) : draw_matrix(c->K, c->N, r);
-    p.C = draw_matrix(c->M, c->N, r);
-    p.exact_a = copy_of(&p.A);
-    p.exact_b = copy_of(&p.B);
-    p.before = copy_of(&p.C);
-    for (int i = 0; i < p.A.rows; ++i)
-        round_all(p.exact_a.data + (size_t)i * (size_t)p.A.ld, (size_t)p.A.columns);
-    for (int i = 0; i < p.B.rows; ++i)
-        round_all(p.exact_b.data + (size_t)i * (size_t)p.B.ld, (size_t)p.B.columns);
-    c->A = p.A.data, c->lda = p.A.ld;
-    c->B = p.B.data, c->ldb = p.B.ld;
-    c->C = p.C.data, c->ldc = p.C.ld;
-    return p;
 }
 
-static void free_problem(problem *p)
+/* The operands of the copy are rounded. */
+static multiply make_multiply(const gemm_pairs *p, rng *r)
 {
-    guarded *const all[] = {&p->A, &p->B, &p->C, &p->exact_a, &p->exact_b, &p->before};
-    for (size_t i = 0; i < sizeof all / sizeof *all; ++i) guarded_free(all[i]);
+    multiply q = {.p = p};
+    draw_sizes(&q.of.call, r);
+    product_draw(&q.of, r);
+    float *const a = copy_of(&q.of.A), *const b = copy_of(&q.of.B);
+    round_all(a, (size_t)(q.of.A.rows - 1) * (size_t)q.of.A.ld + (size_t)q.of.A.columns);
+    round_all(b, (size_t)(q.of.B.rows - 1) * (size_t)q.of.B.ld + (size_t)q.of.B.columns);
+    q.exact = q.of.call;
+    q.exact.A = a;
+    q.exact.B = b;
+    if (gemm_oracle_make(&q.oracle, &q.exact)) abort();
+    return q;
+}
+
+static void free_multiply(multiply *q)
+{
+    free((float *)q->exact.A);
+    free((float *)q->exact.B);
+    gemm_oracle_free(&q->oracle);
+    product_free(&q->of);
 }
 
 static gemm_context context_of(const gemm_pairs *p, int threads, gemm_kept *kept, gemm_note *note)
@@ -226,197 +119,39 @@ static gemm_context context_of(const gemm_pairs *p, int threads, gemm_kept *kept
     return (gemm_context){.threads = threads, .isa = p->base, .kept = kept, .note = note};
 }
 
-static void copy_rows(const guarded *from, guarded *to)
+static gemm_status run_multiply(void *op, int threads, gemm_kept *kept, gemm_note *note)
 {
-    for (int i = 0; i < from->rows; ++i)
-        memcpy(to->data + (size_t)i * (size_t)to->ld, from->data + (size_t)i * (size_t)from->ld,
-               (size_t)from->columns * sizeof(float));
+    const multiply *q = op;
+    const gemm_context context = context_of(q->p, threads, kept, note);
+    const gemm_half_params params = {q->p->format, q->p};
+    return gemm_half(&q->of.call, &context, &params);
 }
 
-static bool same_rows(const guarded *a, const guarded *b)
+/* C is compared with the exact product of the rounded operands. */
+static const char *wrong_multiply(void *op, const gemm_note *note)
 {
-    for (int i = 0; i < a->rows; ++i)
-        if (memcmp(a->data + (size_t)i * (size_t)a->ld, b->data + (size_t)i * (size_t)b->ld,
-                   (size_t)a->columns * sizeof(float)))
-            return false;
-    return true;
+    const multiply *q = op;
+    (void)note;
+    if (!guarded_padding_intact(&q->of.C)) return "writes between the rows of C";
+    return gemm_oracle_compare_rounded(&q->oracle, &q->exact, &q->p->sums).ratio <= 1
+         ? NULL : "above the bound";
 }
 
-/* Runs the problem; C is then compared with the exact product of the rounded operands. */
-static const char *judge_multiply(const gemm_pairs *p, problem *q)
+static const char *judge_multiply(void *subject, rng *r, int number, char *text)
 {
-    gemm_call exact = q->call;
-    exact.A = q->exact_a.data;
-    exact.B = q->exact_b.data;
-    gemm_oracle oracle;
-    if (gemm_oracle_make(&oracle, &exact)) abort();
-    guarded first = copy_of(&q->C);
-    const char *wrong = NULL;
-    for (int threads = 1; threads <= THREADS && !wrong; ++threads) {
-        gemm_note note;
-        const gemm_context context = context_of(p, threads, NULL, &note);
-        const gemm_half_params params = {p->format, p};
-        copy_rows(&q->before, &q->C);
-        if (gemm_half(&q->call, &context, &params) != GEMM_DONE) wrong = "declined";
-        else if (!(gemm_oracle_compare_rounded(&oracle, &exact, &p->sums).ratio <= 1))
-            wrong = "above the bound";
-        else if (threads == 1) copy_rows(&q->C, &first);
-        else if (!same_rows(&q->C, &first)) wrong = "other bits with more threads";
-        if (!guarded_padding_intact(&q->C)) wrong = "writes between the rows of C";
-    }
-    guarded_free(&first);
-    gemm_oracle_free(&oracle);
-    return wrong;
-}
-
-static void test_multiply(const gemm_pairs *p, const char *name)
-{
-    for (int i = 0; i < cases; ++i) {
-        rng r = rng_make((uint64_t)seed, 1000 + (uint64_t)i);
-        problem q = draw_problem(&r);
-        const gemm_call c = q.call;
-        const char *wrong = judge_multiply(p, &q);
-        free_problem(&q);
-        if (!wrong) continue;
-        report_fail(name, "case %d of seed %d: TA %d TB %d M %d N %d K %d: %s", i, seed, c.TA, c.TB,
-                    c.M, c.N, c.K, wrong);
-        return;
-    }
-    report_pass(name);
-}
-
-/* ---- products in nchwc ---- */
-
-/* A product in nchwc of places in any order. What lies behind the last channel of A is NaN. */
-typedef struct product {
-    gemm_nchwc call;
-    int vl, *at;
-    guarded a, weights, b, shift, scale, c;
-} product;
-
-/* Where element (i, k) of A is. */
-static size_t place_of(const product *q, int i, int k)
-{
-    const gemm_nchwc *l = &q->call;
-    return l->source == GEMM_ROWS ? (size_t)k * l->a_ld + (size_t)i
-                                  : (size_t)(k / q->vl) * l->a_ld + (size_t)(i * q->vl + k % q->vl);
-}
-
-/* Strips of K rows, whose first half are pairs and whose others are 0. */
-static void arrange_weights(const gemm_pairs *p, const product *q, int nr)
-{
-    const gemm_nchwc *l = &q->call;
-    const int vl = q->vl;
-    gemm_pair row[GEMM_PAIRS_MOST_K];
-    gemm_pair *strip = (gemm_pair *)q->b.data;
-    memset(strip, 0, (size_t)q->b.columns * sizeof *strip);
-    for (int n = 0; n < l->channels; n += nr) {
-        const int left = l->channels - n, whole = (left + vl - 1) / vl * vl;
-        const int columns = whole < nr ? whole : nr;
-        for (int j = 0; j < columns && j < left; ++j) {
-            p->along(l->K, q->weights.data + (size_t)(n + j) * (size_t)q->weights.ld, row);
-            for (int k = 0; k < (l->K + 1) / 2; ++k) strip[k * columns + j] = row[k];
-        }
-        strip += l->K * columns;
-    }
-}
-
-static product draw_product(const gemm_pairs *p, rng *r)
-{
-    static const float slopes[] = {1, .1f, 0};
-    const gemm_ukernel *u = gemm_pairs_ukernel(p);
-    product q = {.vl = u->vl};
-    gemm_nchwc *l = &q.call;
-    l->source = rng_below(r, 2) ? GEMM_NCHWC : GEMM_ROWS;
-    l->places = 1 + rng_below(r, rng_below(r, 4) ? 40 : 200);
-    l->channels = 1 + rng_below(r, 130);
-    l->K = 1 + rng_below(r, rng_below(r, 6) ? 100 : GEMM_PAIRS_MOST_K);
-    l->K += l->source == GEMM_NCHWC && l->K % 2;
-    const int groups = (l->channels + q.vl - 1) / q.vl, deep = (l->K + q.vl - 1) / q.vl;
-    q.a = l->source == GEMM_ROWS ? draw_matrix(l->K, l->places, r)
-                                 : draw_matrix(deep, l->places * q.vl, r);
-    q.weights = draw_matrix(l->channels, l->K, r);
-    q.b = guarded_make(1, l->K * groups * q.vl, l->K * groups * q.vl, AT_END, 0);
-    q.shift = draw_matrix(1, l->channels, r);
-    q.scale = draw_matrix(1, l->channels, r);
-    q.c = guarded_make(groups, l->places * q.vl, l->places * q.vl + q.vl, AT_END, 0);
-    l->a = q.a.data, l->a_ld = (size_t)q.a.ld;
-    l->b = q.b.data;
-    l->shift = q.shift.data, l->scale = rng_below(r, 2) ? q.scale.data : NULL;
-    l->slope = slopes[rng_below(r, 3)];
-    l->c = q.c.data, l->c_ld = (size_t)q.c.ld;
-    l->at = q.at = malloc((size_t)l->places * sizeof *q.at);
-    if (!q.at) abort();
-    for (int i = 0; i < l->places; ++i) q.at[i] = (l->places - 1 - i) * q.vl;
-    for (int k = l->K; l->source == GEMM_NCHWC && k < deep * q.vl; ++k)
-        for (int i = 0; i < l->places; ++i) q.a.data[place_of(&q, i, k)] = NAN;
-    guarded_fill_nan(&q.c);
-    arrange_weights(p, &q, u->nr);
-    return q;
-}
-
-static void free_product(product *q)
-{
-    guarded *const all[] = {&q->a, &q->weights, &q->b, &q->shift, &q->scale, &q->c};
-    for (size_t i = 0; i < sizeof all / sizeof *all; ++i) guarded_free(all[i]);
-    free(q->at);
-}
-
-/* Each step of K, the scale and the shift round once, to 2^-24 of what is there at most. A sum of
-   pairs may flush what is below FLT_MIN. */
-static bool element_is_right(const product *q, int i, int n)
-{
-    const gemm_nchwc *l = &q->call;
-    const double scale = l->scale ? l->scale[n] : 1;
-    double sum = 0, sizes = 0;
-    for (int k = 0; k < l->K; ++k) {
-        const double x = (double)rounded(l->a[place_of(q, i, k)]) *
-                         rounded(q->weights.data[(size_t)n * (size_t)q->weights.ld + (size_t)k]);
-        sum += x;
-        sizes += fabs(x);
-    }
-    const double y = scale * sum + l->shift[n], most = fabs(scale) * sizes + fabs(l->shift[n]);
-    const double bound = (l->K + 4) * .5 * FLT_EPSILON * most + l->K * FLT_MIN;
-    const double found = l->c[(size_t)(n / q->vl) * l->c_ld + (size_t)(l->at[i] + n % q->vl)];
-    return fabs(found - (y > 0 ? y : l->slope * y)) <= bound;
-}
-
-static const char *judge_product(const product *q)
-{
-    for (int i = 0; i < q->call.places; ++i)
-        for (int n = 0; n < q->call.channels; ++n)
-            if (!element_is_right(q, i, n)) return "above the bound";
-    return guarded_padding_intact(&q->c) ? NULL : "writes between the groups of C";
-}
-
-/* What a kernel finds on its stack, and should not multiply by, is NaN in any format. Weights
-   behind the last channel are 0, which would hide other numbers. */
-static void __attribute__((noinline)) fill_stack_with_nan(void)
-{
-    enum { BYTES = 512 * 1024 };
-    unsigned char bytes[BYTES];
-    memset(bytes, 0xff, sizeof bytes);
-    __asm__ volatile("" : : "r"(bytes) : "memory");
-}
-
-static void test_nchwc(const gemm_pairs *p, const char *name)
-{
-    if (!p->nchwc) return;
-    for (int i = 0; i < (cases < 20 ? 3 : cases / 4); ++i) {
-        rng r = rng_make((uint64_t)seed, 400000 + (uint64_t)i);
-        product q = draw_product(p, &r);
-        const gemm_nchwc l = q.call;
-        fill_stack_with_nan();
-        p->nchwc(&l);
-        const char *wrong = judge_product(&q);
-        free_product(&q);
-        if (!wrong) continue;
-        report_fail(name, "case %d of seed %d: %d places of %s, %d channels, K %d, slope %g: %s", i,
-                    seed, l.places, l.source == GEMM_ROWS ? "rows" : "nchwc", l.channels, l.K,
-                    (double)l.slope, wrong);
-        return;
-    }
-    report_pass(name);
+    multiply q = make_multiply(subject, r);
+    float *const before = copy_of(&q.of.C);
+    const judged j = {.op = &q, .output = q.of.call.C, .before = before, .run = run_multiply,
+                      .bytes = product_floats(&q.of.call) * sizeof(float),
+                      .wrong = wrong_multiply};
+    gemm_note note;
+    bool declined;
+    const char *wrong = judge_threads(&j, THREADS, &declined, &note);
+    (void)number;
+    product_text(&q.of.call, text);
+    free(before);
+    free_multiply(&q);
+    return declined ? "declined" : wrong;
 }
 
 /* ---- convolutions ---- */
@@ -428,16 +163,22 @@ typedef struct layer {
     bool direct;                /* Winograd's algorithm is not asked */
 } layer;
 
+static size_t inputs_of(const conv_call *c)
+{
+    return (size_t)(c->batch * c->c * c->h * c->w);
+}
+
 static layer make_layer(const gemm_pairs *p, const conv_shape *s, conv_activation activation,
                         bool pool, rng *r)
 {
     layer l = {p, conv_shape_make(s, activation), conv_shape_make(s, activation), false};
+    rng again = *r;
     conv_shape_fill(&l.call, r);
-    const size_t floats = (size_t)(l.call.output - l.call.input);
-    const size_t operands = (size_t)(l.call.scale - l.call.input);
-    memcpy((float *)l.exact.input, l.call.input, floats * sizeof(float));
-    round_all((float *)l.exact.input, operands);
-    l.call.pool = l.exact.pool = pool && l.call.out_h % 2 == 0 && l.call.out_w % 2 == 0;
+    conv_shape_fill(&l.exact, &again);
+    round_all((float *)l.exact.input, inputs_of(&l.call));
+    round_all((float *)l.exact.weights, (size_t)s->n * (size_t)gemm_conv_taps(&l.call));
+    if (pool && l.call.out_h % 2 == 0 && l.call.out_w % 2 == 0) conv_shape_pool(&l.call);
+    l.exact.pool = l.call.pool;
     return l;
 }
 
@@ -475,40 +216,28 @@ static gemm_status run_layer(void *op, int threads, gemm_kept *kept, gemm_note *
 
 static judged judge_of(layer *l)
 {
-    return (judged){l, l->call.output, conv_outputs(&l->call) * sizeof(float), run_layer,
+    return (judged){l, l->call.output, conv_outputs(&l->call) * sizeof(float), NULL, run_layer,
                     is_in_pairs, wrong_layer};
 }
 
-static void report_layer(const char *name, const layer *l, int i, const char *wrong)
-{
-    char text[JUDGE_TEXT];
-    report_fail(name, "case %d of seed %d: %s: %s", i, seed, judge_text(&l->call, text), wrong);
-}
-
-static void test_conv(const gemm_pairs *p, const char *name)
+static const char *judge_conv(void *subject, rng *r, int number, char *text)
 {
     static const conv_activation activations[] = {CONV_LINEAR, CONV_LEAKY, CONV_RELU,
                                                   CONV_SWISH};
-    int in_pairs = 0;
-    const char *wrong = NULL;
-    for (int i = 0; i < cases && !wrong; ++i) {
-        rng r = rng_make((uint64_t)seed, 100000 + (uint64_t)i);
-        const conv_shape s = judge_draw_shape(&r, true, 120);
-        const conv_activation drawn = activations[rng_below(&r, 4)];
-        const bool pools = !rng_below(&r, 4);
-        layer l = make_layer(p, &s, pools && drawn > CONV_RELU ? CONV_LEAKY : drawn, pools, &r);
-        const judged j = judge_of(&l);
-        gemm_note note;
-        bool declined;
-        wrong = judge_threads(&j, THREADS, &declined, &note);
-        if (declined && !l.call.pool) wrong = "declined";
-        in_pairs += !declined && is_in_pairs(&note);
-        if (wrong) report_layer(name, &l, i, wrong);
-        free_layer(&l);
-    }
-    if (wrong) return;
-    if (in_pairs >= cases / 4) report_pass(name);
-    else report_fail(name, "only %d of %d layers ran in pairs", in_pairs, cases);
+    const conv_shape s = judge_draw_shape(r, true, 120);
+    const conv_activation drawn = activations[rng_below(r, 4)];
+    const bool pools = !rng_below(r, 4);
+    layer l = make_layer(subject, &s, pools && drawn > CONV_RELU ? CONV_LEAKY : drawn, pools, r);
+    const judged j = judge_of(&l);
+    gemm_note note;
+    bool declined;
+    const char *wrong = judge_threads(&j, THREADS, &declined, &note);
+    (void)number;
+    if (declined && !l.call.pool) wrong = "declined";
+    ran += !declined && is_in_pairs(&note);
+    judge_text(&l.call, text);
+    free_layer(&l);
+    return wrong;
 }
 
 /* ---- convolutions with a pool ---- */
@@ -572,25 +301,17 @@ static const char *judge_pool(layer *l, bool *pairs)
     return wrong;
 }
 
-static void test_pool(const gemm_pairs *p, const char *name)
+static const char *judge_pooled(void *subject, rng *r, int number, char *text)
 {
-    const int count = cases < 20 ? 3 : cases / 8;
-    int in_pairs = 0;
-    const char *wrong = NULL;
-    for (int i = 0; i < count && !wrong; ++i) {
-        rng r = rng_make((uint64_t)seed, 300000 + (uint64_t)i);
-        const conv_shape s = draw_pooled(&r);
-        layer l = make_layer(p, &s, i % 2 ? CONV_LEAKY : CONV_LINEAR, true, &r);
-        bool pairs = false;
-        l.direct = i % 3;
-        if (l.call.pool) wrong = judge_pool(&l, &pairs);
-        if (wrong) report_layer(name, &l, i, wrong);
-        free_layer(&l);
-        in_pairs += pairs;
-    }
-    if (wrong) return;
-    if (in_pairs >= count / 4) report_pass(name);
-    else report_fail(name, "only %d of %d layers were pooled in pairs", in_pairs, count);
+    const conv_shape s = draw_pooled(r);
+    layer l = make_layer(subject, &s, number % 2 ? CONV_LEAKY : CONV_LINEAR, true, r);
+    bool pairs = false;
+    l.direct = number % 3;
+    const char *wrong = l.call.pool ? judge_pool(&l, &pairs) : NULL;
+    ran += pairs;
+    judge_text(&l.call, text);
+    free_layer(&l);
+    return wrong;
 }
 
 /* ---- chains ---- */
@@ -658,26 +379,19 @@ static const char *judge_chain(const gemm_pairs *p, links *l, bool *done)
     return wrong;
 }
 
-static void test_chain(const gemm_pairs *p, const char *name)
+static const char *judge_links(void *subject, rng *r, int number, char *text)
 {
-    int ran = 0;
-    const char *wrong = NULL;
-    for (int i = 0; i < cases / 3 && !wrong; ++i) {
-        rng r = rng_make((uint64_t)seed, 200000 + (uint64_t)i);
-        links l = draw_links(&r);
-        char depthwise[JUDGE_TEXT], last[JUDGE_TEXT];
-        bool done = false;
-        wrong = judge_chain(p, &l, &done);
-        ran += done;
-        if (wrong)
-            report_fail(name, "case %d of seed %d: %d channels, %s, %s%s: %s", i, seed,
-                        l.first ? 0 : l.calls[0].c, judge_text(&l.calls[1], depthwise),
-                        judge_text(&l.calls[2], last), l.adds ? ", shortcut" : "", wrong);
-        links_free(&l);
-    }
-    if (wrong) return;
-    if (ran >= cases / 3 / 2) report_pass(name);
-    else report_fail(name, "only %d of %d chains ran", ran, cases / 3);
+    links l = draw_links(r);
+    char depthwise[JUDGE_TEXT], last[JUDGE_TEXT];
+    bool done = false;
+    const char *wrong = judge_chain(subject, &l, &done);
+    (void)number;
+    ran += done;
+    snprintf(text, JUDGE_TEXT, "%d channels, %.80s, %.80s%s", l.first ? 0 : l.calls[0].c,
+             judge_text(&l.calls[1], depthwise), judge_text(&l.calls[2], last),
+             l.adds ? ", shortcut" : "");
+    links_free(&l);
+    return wrong;
 }
 
 /* ---- kept, no-memory ---- */
@@ -706,11 +420,15 @@ static const char *judge_operand(const gemm_pairs *p, float x, bool in_weights)
     layer l = make_layer(p, &SHAPE, CONV_LINEAR, false, &r);
     const judged j = judge_of(&l);
     const bool fits = fabsf(x) < (p->most_product ? 1000 : 65520);
-    const size_t at = in_weights ? (size_t)(l.call.weights - l.call.input) + 100 : 1000;
     const char *wrong = NULL;
     gemm_kept kept = {.room = 1 << 20};
-    ((float *)l.call.input)[at] = x;
-    ((float *)l.exact.input)[at] = rounded(x);
+    if (in_weights) {
+        ((float *)l.call.weights)[100] = x;
+        ((float *)l.exact.weights)[100] = rounded(x);
+    } else {
+        ((float *)l.call.input)[1000] = x;
+        ((float *)l.exact.input)[1000] = rounded(x);
+    }
     for (int turn = 0; turn < 2 && !wrong; ++turn) {
         gemm_note note;
         if (judge_run(&j, 1 + turn, &kept, &note) != GEMM_DONE) wrong = "not done";
@@ -795,37 +513,56 @@ static void test_no_memory(const gemm_pairs *p, const char *name)
 
 /* ---- main ---- */
 
+/* So many of the cases, and the part of these that has to run. */
+static const struct random_test {
+    const char *name;
+    judge_case *judge;
+    uint64_t stream;
+    int one_of, least_one_of;
+} random_tests[] = {
+    {"multiply", judge_multiply, 1000, 1, INT_MAX}, {"conv", judge_conv, 100000, 1, 4},
+    {"pool", judge_pooled, 300000, 8, 4}, {"chain", judge_links, 200000, 3, 2}};
+
+static const struct test {
+    const char *name;
+    void (*run)(const gemm_pairs *, const char *name);
+} tests[] = {{"kept", test_kept}, {"range", test_range_of_fp16}, {"no-memory", test_no_memory}};
+
 static void test_all(const gemm_pairs *p)
 {
-    static const struct test {
-        const char *name;
-        void (*run)(const gemm_pairs *, const char *name);
-    } tests[] = {{"rounding", test_rounding}, {"multiply", test_multiply}, {"nchwc", test_nchwc},
-                 {"conv", test_conv},
-                 {"pool", test_pool}, {"chain", test_chain}, {"kept", test_kept},
-                 {"range", test_range_of_fp16}, {"no-memory", test_no_memory}};
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; ++i) {
-        char name[64];
+    char name[64], repeat[64];
+    if (!p->supported()) {
+        report_skip_machine(p->name, "this processor has no %s", p->name);
+        return;
+    }
+    snprintf(repeat, sizeof repeat, "test_half --isa %s", p->name);
+    for (size_t i = 0; i < sizeof random_tests / sizeof *random_tests; ++i) {
+        const struct random_test *t = &random_tests[i];
+        const int count = options.cases / t->one_of > 3 ? options.cases / t->one_of : 3;
+        snprintf(name, sizeof name, "%s-%s", t->name, p->name);
+        ran = 0;
+        judge_cases(&(random_cases){name, repeat, t->stream, count, t->judge, (void *)p, &ran,
+                                    count / t->least_one_of}, &options);
+    }
+    for (size_t i = 0; i < sizeof tests / sizeof *tests && options.only_case < 0; ++i) {
         snprintf(name, sizeof name, "%s-%s", tests[i].name, p->name);
-        if (p->supported()) tests[i].run(p, name);
-        else report_skip_machine(name, "this processor has no %s", p->name);
+        tests[i].run(p, name);
     }
 }
 
 int main(int argc, char **argv)
 {
-    const test_options o = options_read(argc, argv, (test_options){.cases = cases, .seed = 1},
-                                        "--isa, --cases, --seed", NULL);
-    cases = o.cases;
-    seed = (int)o.seed;
-    printf("# seed %d, %d cases\n", seed, cases);
-    bool known = !o.isa;
+    options = options_read(argc, argv, (test_options){.cases = 300, .seed = 1, .only_case = -1},
+                           "--isa, --cases, --seed, --case", NULL);
+    printf("# seed %llu, %d cases\n", (unsigned long long)options.seed, options.cases);
+    bool known = !options.isa;
     for (const gemm_pairs *const *p = gemm_pairs_all; *p; ++p) {
-        if (o.isa && strcmp(o.isa, (*p)->name)) continue;
+        if (options.isa && strcmp(options.isa, (*p)->name)) continue;
         format = (*p)->format;
         known = true;
         test_all(*p);
     }
-    if (!known) return fprintf(stderr, "--isa %s: there are no such micro-kernels\n", o.isa), 2;
+    if (!known)
+        return fprintf(stderr, "--isa %s: there are no such micro-kernels\n", options.isa), 2;
     return report_status();
 }

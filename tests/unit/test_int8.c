@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The row packed_int8. Whole numbers are compared with sums of this test's own, and layers with a
- * reference that rounds by itself: each float must be the same one. Each set of micro-kernels of
- * this processor is tested, so all of them agree to the bit.
+ * The row packed_int8. Layers are compared with a reference that rounds by itself: each float must
+ * be the same one. Each set of micro-kernels of this processor is tested, so all of them agree to
+ * the bit.
  *
- *   rounding    quads of all kinds of floats: 1 to 4 channels, before a guard page
- *   tile        whole numbers: tails of rows, columns and K; all at their limits, up to the
- *               largest K
- *   nchwc       the same for places by channels: tails of both, before guard pages
  *   conv        random convolutions: strides, groups, a batch, with a pool and without; 1 to 3
  *               threads give the same bits
  *   chain       random chains whose first layer goes in 8 bits, by bands and phases: the bits of
@@ -18,9 +14,8 @@
  *   no-memory   each of the aligned allocations fails in turn: the layer is declined, or goes in
  *               single precision; a chain is declined
  *   check       GEMM_CHECK's comparison takes what is right, and sees a sum that is off by 1
- *   scales      the file is read as it was written; lines that are malformed are refused
  *
- *   test_int8 [--isa NAME] [--cases N] [--seed N]
+ *   test_int8 [--isa NAME] [--cases N] [--seed N] [--case I]
  */
 #include "check/int8_check.h"
 #include "int8/scales.h"
@@ -28,13 +23,10 @@
 #include "packed/int8/int8.h"
 #include "packed/isa/quads.h"
 #include "packed/packed.h"
-#include "support/conv_shape.h"
+#include "support/cases.h"
 #include "support/failing_memory.h"
-#include "support/operands.h"
-#include "support/options.h"
-#include "support/report.h"
+#include "support/rounded.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -42,285 +34,7 @@
 
 enum { THREADS = 3, MANY_THREADS = 8 };
 
-static int cases = 200, seed = 1;
-
-static void *get(size_t bytes)
-{
-    void *p = malloc(bytes);
-    if (!p) abort();
-    return p;
-}
-
-/* ---- rounding ---- */
-
-/* The byte of x less `zero`. The float product is what is rounded, so it is one here too. */
-static int rounded(float x, float inverse, int zero)
-{
-    const float y = x * inverse;
-    const double byte = (double)y + zero;
-    if (!(byte < 127)) return 127 - zero;       /* NaN too */
-    return (byte > -128 ? (int)nearbyint(byte) : -128) - zero;
-}
-
-static int byte_of(gemm_quad q, int i, bool offset)
-{
-    const int byte = (int)(q >> 8 * i & 255);
-    return offset ? byte - 128 : byte < 128 ? byte : byte - 256;
-}
-
-/* A byte of 0: none, one of the limits, or any. */
-static int draw_zero(rng *r)
-{
-    static const int zeros[] = {0, 0, -128, 127};
-    return rng_below(r, 2) ? zeros[rng_below(r, 4)] : rng_below(r, 256) - 128;
-}
-
-/* Ties, limits, and what is no number. */
-static float any_input(rng *r)
-{
-    static const float special[] = {0, .5f, 1.5f, 2.5f, 126.5f, 126.49999f, 127, 127.5f, 1e10f,
-                                    1e-40f, INFINITY, NAN, 3e38f, .49999997f};
-    const float x = rng_below(r, 3) ? rng_float(r) * 140
-                                    : special[rng_below(r, sizeof special / sizeof *special)];
-    return rng_below(r, 2) ? x : -x;
-}
-
-static const char *judge_rounding(const gemm_quads *q, int n, int rows, float inverse, int zero,
-                                  rng *r)
-{
-    guarded x = guarded_make(rows, n, n, AT_END, 0), to = guarded_make(1, n, n, AT_END, 0);
-    gemm_quad *quads = (gemm_quad *)to.data;
-    const char *wrong = NULL;
-    for (int i = 0; i < rows * n; ++i) x.data[i] = any_input(r);
-    q->quantize(n, rows, x.data, (size_t)n, inverse, zero, quads);
-    for (int j = 0; j < n && !wrong; ++j)
-        for (int i = 0; i < rows; ++i)
-            if (byte_of(quads[j], i, q->offset) - zero !=
-                rounded(x.data[i * n + j], inverse, zero))
-                wrong = "a byte is not the rounded number";
-    guarded_free(&x);
-    guarded_free(&to);
-    return wrong;
-}
-
-static void test_rounding(const gemm_quads *q, const char *name)
-{
-    rng r = rng_make((uint64_t)seed, 1);
-    const char *wrong = NULL;
-    for (int n = 1; n <= 70 && !wrong; ++n)
-        for (int rows = 1; rows <= 4 && !wrong; ++rows)
-            wrong = judge_rounding(q, n, rows, n % 3 ? 1 : 7.3f, draw_zero(&r), &r);
-    report_judged(name, wrong);
-}
-
-/* ---- tiles ---- */
-
-/* How the bytes of a tile are drawn. */
-typedef enum drawn { RANDOM, SAME_SIGN, OTHER_SIGN, MIXED_SIGNS } drawn;
-
-static int draw_byte(drawn how, bool of_a, rng *r)
-{
-    switch (how) {
-    case RANDOM: return rng_below(r, 255) - 127;
-    case SAME_SIGN: return -127;
-    case OTHER_SIGN: return of_a ? -127 : 127;
-    case MIXED_SIGNS: break;
-    }
-    return rng_below(r, 2) ? 127 : -127;
-}
-
-/* The byte of 0 that makes sums large. */
-static int zero_for(drawn how, rng *r)
-{
-    return how == RANDOM ? draw_zero(r) : how == SAME_SIGN ? 127 : how == OTHER_SIGN ? -128 : 0;
-}
-
-/* `count` quads of K / 4 rows; *sum of lane i gets the sum of its bytes. */
-static void draw_quads(guarded *m, drawn how, bool of_a, bool offset, rng *r)
-{
-    for (int i = 0; i < m->columns; ++i) {
-        gemm_quad quad = 0;
-        for (int k = 0; k < 4; ++k)
-            quad |= (gemm_quad)((draw_byte(how, of_a, r) + (offset ? 128 : 0)) & 255) << 8 * k;
-        memcpy(&m->data[i], &quad, sizeof quad);
-    }
-}
-
-static gemm_quad quad_at(const guarded *m, int i)
-{
-    gemm_quad quad;
-    memcpy(&quad, &m->data[i], sizeof quad);
-    return quad;
-}
-
-/* Quads along K: those of `m` from `first` on, `step` apart. */
-typedef struct lane {
-    const guarded *m;
-    int first, step;
-} lane;
-
-/* What sums start at: quads.h. */
-static int32_t start_of(const gemm_quads *q, lane weights, int quads, int zero)
-{
-    int32_t sum = 0;
-    for (int p = 0; p < quads; ++p)
-        for (int k = 0; k < 4; ++k)
-            sum += byte_of(quad_at(weights.m, weights.first + p * weights.step), k, false);
-    return -((q->offset ? 128 : 0) + zero) * sum;
-}
-
-static long long exact_sum(const gemm_quads *q, lane weights, lane image, int quads, int zero)
-{
-    long long sum = 0;
-    for (int p = 0; p < quads; ++p) {
-        const gemm_quad w = quad_at(weights.m, weights.first + p * weights.step);
-        const gemm_quad x = quad_at(image.m, image.first + p * image.step);
-        for (int k = 0; k < 4; ++k)
-            sum += byte_of(w, k, false) * (byte_of(x, k, q->offset) - zero);
-    }
-    return sum;
-}
-
-static float finished(float slope, long long sum, float scale, float shift)
-{
-    volatile float y = (float)sum;      /* each operation rounds */
-    y = y * scale;
-    y = y + shift;
-    return y > 0 ? y : slope * y;
-}
-
-/* Both forms of the output. */
-static const char *judge_tile(const gemm_quads *q, int quads, int rows, int cols, drawn how,
-                              rng *r)
-{
-    guarded a = guarded_make(1, quads * q->mr, quads * q->mr, AT_END, 0);
-    guarded b = guarded_make(1, quads * q->nr, quads * q->nr, AT_END, 0);
-    guarded c = guarded_make(rows, cols, cols + 5, AT_END, 0);
-    guarded s = guarded_make(rows, cols, cols + 5, AT_END, 0);
-    int32_t start[GEMM_QUADS_MOST_MR] = {0};
-    float scale[GEMM_QUADS_MOST_MR], shift[GEMM_QUADS_MOST_MR];
-    const int zero = zero_for(how, r);
-    const char *wrong = NULL;
-    draw_quads(&a, how, true, false, r);
-    draw_quads(&b, how, false, q->offset, r);
-    for (int i = 0; i < q->mr; ++i) {
-        start[i] = start_of(q, (lane){&a, i, q->mr}, quads, zero);
-        scale[i] = rng_float(r), shift[i] = rng_float(r) * 1000;
-    }
-    gemm_quads_tile t = {
-        .quads = quads, .a = (gemm_quad *)a.data, .b = (gemm_quad *)b.data, .rows = rows,
-        .cols = cols, .start = start, .scale = scale, .shift = shift, .slope = .1f, .c = c.data,
-        .ldc = (size_t)c.ld};
-    guarded_fill_nan(&c);
-    guarded_fill_nan(&s);
-    q->tile(&t);
-    t.sums = (int32_t *)s.data;
-    q->tile(&t);
-    for (int i = 0; i < rows && !wrong; ++i) {
-        for (int j = 0; j < cols && !wrong; ++j) {
-            const long long sum =
-                exact_sum(q, (lane){&a, i, q->mr}, (lane){&b, j, q->nr}, quads, zero);
-            const float y = finished(.1f, sum, scale[i], shift[i]);
-            if ((int32_t)quad_at(&s, i * s.ld + j) != sum) wrong = "a sum is wrong";
-            else if (c.data[i * c.ld + j] != y) wrong = "a float is wrong";
-        }
-    }
-    if (!guarded_padding_intact(&c) || !guarded_padding_intact(&s)) wrong = "writes between rows";
-    guarded_free(&a);
-    guarded_free(&b);
-    guarded_free(&c);
-    guarded_free(&s);
-    return wrong;
-}
-
-static void test_tile(const gemm_quads *q, const char *name)
-{
-    static const int depths[] = {1, 2, 3, 7, 16, 65};
-    rng r = rng_make((uint64_t)seed, 2);
-    const char *wrong = NULL;
-    int rows = 0, cols = 0, quads = 0;
-    for (rows = 1; rows <= q->mr && !wrong; ++rows) {
-        for (cols = 1; cols <= q->nr && !wrong; ++cols) {
-            quads = depths[(rows + cols) % 6];
-            wrong = judge_tile(q, quads, rows, cols, (drawn)((rows + cols) % 4), &r);
-        }
-    }
-    for (drawn how = RANDOM; how <= MIXED_SIGNS && !wrong; ++how) {
-        rows = 2, cols = 3, quads = GEMM_INT8_MOST_K / 4;
-        wrong = judge_tile(q, quads, rows, cols, how, &r);
-    }
-    if (wrong) report_fail(name, "%d rows, %d columns, %d quads: %s", rows, cols, quads, wrong);
-    else report_pass(name);
-}
-
-/* ---- nchwc ---- */
-
-/* Channel j of place i lies at [j / group * c_ld + 2 * i * group + j % group]. */
-static const char *judge_nchwc(const gemm_quads *q, int places, int channels, int quads, int group,
-                               drawn how, rng *r)
-{
-    const int vectors = (channels + q->vl - 1) / q->vl, padded = vectors * q->vl;
-    const int groups = (channels + group - 1) / group, c_ld = 2 * places * group + 3;
-    guarded a = guarded_make(1, quads * places + GEMM_QUADS_SLACK,
-                             quads * places + GEMM_QUADS_SLACK, AT_END, 0);
-    guarded b = guarded_make(1, quads * padded, quads * padded, AT_END, 0);
-    guarded c = guarded_make(groups, 2 * places * group - group, c_ld, AT_END, 0);
-    guarded numbers = guarded_make(3, padded, padded, AT_END, 0);
-    float *const scale = numbers.data, *const shift = scale + padded;
-    int *const at = get((size_t)places * sizeof *at);
-    const int zero = zero_for(how, r);
-    const char *wrong = NULL;
-    draw_quads(&a, how, true, q->offset, r);
-    draw_quads(&b, how, false, false, r);
-    guarded_fill(&numbers, r);
-    for (int j = 0; j < padded; ++j) {
-        const lane weights = {&b, j / q->vl * quads * q->vl + j % q->vl, q->vl};
-        const int32_t sum = start_of(q, weights, quads, zero);
-        memcpy(&shift[padded + j], &sum, sizeof sum);
-    }
-    for (int i = 0; i < places; ++i) at[i] = 2 * i * group;
-    guarded_fill_nan(&c);
-    const gemm_quads_nchwc l = {
-        .places = places, .channels = channels, .quads = quads, .a = (gemm_quad *)a.data,
-        .a_ld = (size_t)places, .b = (gemm_quad *)b.data, .start = (int32_t *)(shift + padded),
-        .scale = scale, .shift = shift, .slope = .1f, .c = c.data, .group = group,
-        .c_ld = (size_t)c_ld, .at = at};
-    q->nchwc(&l);
-    for (int j = 0; j < channels && !wrong; ++j) {
-        const lane weights = {&b, j / q->vl * quads * q->vl + j % q->vl, q->vl};
-        for (int i = 0; i < places && !wrong; ++i) {
-            const long long sum = exact_sum(q, weights, (lane){&a, i, places}, quads, zero);
-            const float *const out = c.data + j / group * c_ld + at[i];
-            const float y = finished(.1f, sum, scale[j], shift[j]);
-            if (out[j % group] != y) wrong = "a float is wrong";
-            else if (i && !isnan(out[-1])) wrong = "writes between places";
-        }
-    }
-    if (!guarded_padding_intact(&c)) wrong = "writes behind a group";
-    guarded *const all[] = {&a, &b, &c, &numbers};
-    for (int i = 0; i < 4; ++i) guarded_free(all[i]);
-    free(at);
-    return wrong;
-}
-
-static void test_nchwc(const gemm_quads *q, const char *name)
-{
-    static const int depths[] = {1, 2, 3, 7, 16, 65};
-    rng r = rng_make((uint64_t)seed, 3);
-    const char *wrong = NULL;
-    int places = 0, channels = 0, quads = 0;
-    for (places = 1; places <= 2 * q->mr + 1 && !wrong; ++places) {
-        for (channels = 1; channels <= 2 * q->nr + 1 && !wrong; channels += 1 + channels / 8) {
-            const int group = (1 + rng_below(&r, 2)) * q->vl;
-            quads = depths[rng_below(&r, 6)];
-            wrong = judge_nchwc(q, places, channels, quads, group, (drawn)rng_below(&r, 4), &r);
-        }
-    }
-    if (wrong)
-        report_fail(name, "%d places, up to %d channels, %d quads: %s", places - 1, channels, quads,
-                    wrong);
-    else report_pass(name);
-}
+static int chains_ran;
 
 /* ---- layers ---- */
 
@@ -377,9 +91,9 @@ static float exact_output(const layer *l, int image, int filter, int y, int x)
             for (int dx = 0; dx < c->size; ++dx, ++w) {
                 const int row = y * c->stride + dy - c->pad, column = x * c->stride + dx - c->pad;
                 if (row < 0 || row >= c->h || column < 0 || column >= c->w) continue;
-                sum += rounded(plane[row * c->w + column], 1 / l->scale.scale,
-                               l->scale.zero) *
-                       rounded(*w, inverse, 0);
+                sum += rounded_byte(plane[row * c->w + column], 1 / l->scale.scale,
+                                    l->scale.zero) *
+                       rounded_byte(*w, inverse, 0);
             }
         }
     }
@@ -426,7 +140,7 @@ static bool is_in_8_bits(const gemm_note *note) { return note->scale; }
 
 static judged judge_of(layer *l)
 {
-    return (judged){l, l->call.output, conv_outputs(&l->call) * sizeof(float), run_layer,
+    return (judged){l, l->call.output, conv_outputs(&l->call) * sizeof(float), NULL, run_layer,
                     is_in_8_bits, wrong_layer};
 }
 
@@ -446,25 +160,19 @@ static void make_even(conv_shape *s)
     if ((s->w + 2 * s->pad - s->size) / s->stride % 2 == 0) s->w += s->stride;
 }
 
-static void test_conv(const gemm_quads *q, const char *name)
+static const char *judge_conv(void *subject, rng *r, int number, char *text)
 {
     static const conv_activation activations[] = {CONV_LINEAR, CONV_LEAKY, CONV_RELU};
-    const char *wrong = NULL;
-    for (int i = 0; i < cases && !wrong; ++i) {
-        rng r = rng_make((uint64_t)seed, 100000 + (uint64_t)i);
-        conv_shape s = judge_draw_shape(&r, false, 300);
-        char text[JUDGE_TEXT];
-        if (i % 2) make_even(&s);
-        layer l = draw_layer(q, &s, activations[rng_below(&r, 3)], &r);
-        if (rng_below(&r, 4) == 0) l.call.scale = NULL;
-        l.call.pool = i % 2;
-        wrong = judge_layer(&l);
-        if (wrong)
-            report_fail(name, "case %d of seed %d: %s: %s", i, seed, judge_text(&l.call, text),
-                        wrong);
-        conv_shape_free(&l.call);
-    }
-    if (!wrong) report_pass(name);
+    const bool pools = number % 2;
+    conv_shape s = judge_draw_shape(r, false, 300);
+    if (pools) make_even(&s);
+    layer l = draw_layer(subject, &s, activations[rng_below(r, 3)], r);
+    if (rng_below(r, 4) == 0) l.call.scale = NULL;
+    if (pools) conv_shape_pool(&l.call);
+    judge_text(&l.call, text);
+    const char *wrong = judge_layer(&l);
+    conv_shape_free(&l.call);
+    return wrong;
 }
 
 /* ---- chains ---- */
@@ -515,8 +223,7 @@ static const char *run_one_by_one(chain *x)
     return NULL;
 }
 
-/* Counts the chains that ran. */
-static const char *judge_chain(chain *x, rng *r, int *ran)
+static const char *judge_chain(chain *x, rng *r)
 {
     const gemm_quads *q = x->layers[0].q;
     gemm_kept kept[LINKS] = {{.room = SIZE_MAX}, {.room = SIZE_MAX}, {.room = SIZE_MAX}};
@@ -535,7 +242,7 @@ static const char *judge_chain(chain *x, rng *r, int *ran)
         context.threads = turn % 2 ? 1 : 1 + rng_below(r, MANY_THREADS);
         context.chain_kept = turn ? each : NULL;
         const gemm_status status = gemm_int8_chain(calls, LINKS, shortcut, &context, q);
-        *ran += status == GEMM_DONE;
+        chains_ran += status == GEMM_DONE;
         if (status == GEMM_DONE && !links_right(&x->l))
             wrong = "the bits are not those of the layers";
         else if (status == GEMM_DONE && strcmp(note.algorithm, "chain; int8"))
@@ -586,23 +293,16 @@ static gemm_quads beside_wide_floats(const gemm_quads *q)
     return mixed;
 }
 
-static void test_chain(const gemm_quads *q, const char *name)
+static const char *judge_chains(void *subject, rng *r, int number, char *text)
 {
-    const gemm_quads mixed = beside_wide_floats(q);
-    const char *wrong = NULL;
-    const int count = cases < 40 ? cases : 40;
-    int ran = 0, i = 0;
-    for (; i < count && !wrong; ++i) {
-        rng r = rng_make((uint64_t)seed, 200000 + (uint64_t)i);
-        chain x;
-        make_chain(&x, i % 2 ? &mixed : q, &r);
-        wrong = judge_chain(&x, &r, &ran);
-        if (!wrong) wrong = judge_declined(&x);
-        links_free(&x.l);
-    }
-    if (!wrong && ran < count) wrong = "nearly all chains were declined";
-    if (wrong) report_fail(name, "case %d of seed %d: %s", i - 1, seed, wrong);
-    else report_pass(name);
+    const gemm_quads *q = subject, mixed = beside_wide_floats(q);
+    chain x;
+    make_chain(&x, number % 2 ? &mixed : q, r);
+    judge_text(&x.l.calls[1], text);
+    const char *wrong = judge_chain(&x, r);
+    if (!wrong) wrong = judge_declined(&x);
+    links_free(&x.l);
+    return wrong;
 }
 
 /* Each product is 127 * 128, with one sign and then with the other. */
@@ -666,7 +366,8 @@ static const char *judge_layer_without_memory(const gemm_quads *q, rng *r)
     layer l = draw_layer(q, &SHAPE, CONV_LEAKY, r), single = l;
     const judged j = judge_of(&l), as_single = judge_of(&single);
     gemm_note note;
-    l.single = get(j.bytes);
+    l.single = malloc(j.bytes);
+    if (!l.single) abort();
     single.scale.scale = 0;
     const char *wrong = judge_run(&as_single, 1, NULL, &note) ? "single precision declined" : NULL;
     memcpy(l.single, l.call.output, j.bytes);
@@ -704,8 +405,8 @@ static const char *judge_chain_without_memory(const gemm_quads *q, rng *r)
 {
     chain x;
     make_chain(&x, q, r);
-    const judged j = {&x, x.l.output.data, conv_outputs(&x.l.calls[2]) * sizeof(float), run_chain,
-                      is_chain_in_8_bits, wrong_chain};
+    const judged j = {&x, x.l.output.data, conv_outputs(&x.l.calls[2]) * sizeof(float), NULL,
+                      run_chain, is_chain_in_8_bits, wrong_chain};
     const char *wrong = run_one_by_one(&x);
     if (!wrong) wrong = judge_no_memory(&j);
     links_free(&x.l);
@@ -738,7 +439,7 @@ static void test_check(const gemm_quads *q, const char *name)
     const char *wrong = NULL;
     for (int i = 0; i < 4 && !wrong; ++i) {
         layer l = draw_layer(q, &shapes[i], i ? CONV_LEAKY : CONV_LINEAR, &r);
-        l.call.pool = i == 3;
+        if (i == 3) conv_shape_pool(&l.call);
         const judged j = judge_of(&l);
         gemm_note note;
         if (judge_run(&j, 1, NULL, &note) || !note.scale) wrong = "not in 8 bits";
@@ -753,160 +454,51 @@ static void test_check(const gemm_quads *q, const char *name)
     report_judged(name, wrong);
 }
 
-/* ---- the file of scales ---- */
-
-/* Whether the text is read; `why` as gemm_scales_parse sets it. */
-static bool parse_text(const char *text, gemm_scales *s, char *why)
-{
-    FILE *f = tmpfile();
-    if (!f || fputs(text, f) < 0) abort();
-    rewind(f);
-    const bool right = gemm_scales_parse(f, "x.int8", s, why);
-    fclose(f);
-    return right;
-}
-
-static const char *judge_written(void)
-{
-    gemm_scale layers[] = {{0x0123456789abcdef, 16, 173056, 27, 0, 0, GEMM_SCALE_UNKNOWN, NAN},
-                           {~UINT64_C(0), 1024, 169, 4608, .0123456789f, -128, GEMM_SCALE_ERROR,
-                             31.4f},
-                           {1, 8, 1, 5, 1e-30f, 127, GEMM_SCALE_PERCENTILE, -3}};
-    const gemm_scales written = {layers, 3};
-    gemm_scales read;
-    char why[GEMM_SCALES_WHY], text[1024] = "";
-    FILE *f = tmpfile();
-    if (!f || !gemm_scales_write(f, &written)) abort();
-    rewind(f);
-    if (fread(text, 1, sizeof text - 1, f) == 0) abort();
-    fclose(f);
-    if (strncmp(text, "gemm-int8 2 3\n", 14)) return "another head is written";
-    if (!strstr(text, "layer 0123456789abcdef 16 173056 27 fp32 0 - -\n"))
-        return "written otherwise";
-    if (!parse_text(text, &read, why)) return "what was written is refused";
-    const char *wrong = read.count == 3 ? NULL : "another number of layers";
-    for (int i = 0; i < 3 && !wrong; ++i) {
-        const gemm_scale *a = &layers[i], *b = gemm_scales_find(&read, a->weights, a->M, a->K);
-        if (!b || b->N != a->N || b->scale != a->scale || b->zero != a->zero ||
-            b->method != a->method)
-            wrong = "another layer is read";
-        else if (isnan(a->snr) ? !isnan(b->snr) : a->snr != b->snr) wrong = "another SNR is read";
-    }
-    if (gemm_scales_find(&read, 1, 8, 6) || gemm_scales_find(&read, 2, 8, 5))
-        wrong = "a layer is found that is not there";
-    gemm_scales_free(&read);
-    return wrong;
-}
-
-static void test_bad_scales(void)
-{
-    static const struct bad {
-        const char *name, *text, *why;
-    } bad[] = {
-        {"empty", "# nothing\n\n", "x.int8: the first line has to be: gemm-int8 2 LAYERS; make"},
-        {"head", "gemm-int8\n", "x.int8:1: the first line has to be: gemm-int8 2 LAYERS; make ca"},
-        {"older", "gemm-int8 1\n", "x.int8:1: the version is '1', allowed is 2; make calibrate m"},
-        {"newer", "gemm-int8 3 1\n", "x.int8:1: the version is '3', allowed is 2; make calibrat"},
-        {"count", "gemm-int8 2 -1\n", "x.int8:1: LAYERS '-1' is no whole number from 0 to 2147"},
-        {"no-count", "gemm-int8 2\n", "x.int8:1: the first line has to be: gemm-int8 2 LAYERS"},
-        {"longer", "gemm-int8 2 0\nlayer 0123456789abcdef 1 2 3 0.5 0 - -\n",
-         "x.int8: it has 1 layers, and its first line names 0: it is longer; make calibrate makes"},
-        {"words", "gemm-int8 2 1\nlayer 0123456789abcdef 1 2 3 .5 0 -\n",
-         "x.int8:2: allowed is: layer HASH M N K SCALE ZERO METHOD SNR"},
-        {"more-words", "gemm-int8 2 1\nlayer 0123456789abcdef 1 2 3 0.5 0 - - -\n", "x.int8:2: al"},
-        {"hash", "gemm-int8 2 1\n\n# c\nlayer 0123456789abcdeX 1 2 3 0.5 0 - -\n", "x.int8:4: HAS"},
-        {"short-hash", "gemm-int8 2 1\nlayer 123 1 2 3 0.5 0 - -\n", "x.int8:2: HASH '123' is not"},
-        {"filters", "gemm-int8 2 1\nlayer 0123456789abcdef 0 2 3 0.5 0 - -\n", "x.int8:2: M '0' i"},
-        {"taps", "gemm-int8 2 1\nlayer 0123456789abcdef 1 2 3x 0.5 0 - -\n", "x.int8:2: K '3x' is"},
-        {"zero", "gemm-int8 2 1\nlayer 0123456789abcdef 1 2 3 0 0 - -\n", "x.int8:2: SCALE '0' is"},
-        {"below", "gemm-int8 2 1\nlayer 0123456789abcdef 1 2 3 -1 0 - -\n", "x.int8:2: SCALE '-1'"},
-        {"nan", "gemm-int8 2 1\nlayer 0123456789abcdef 1 2 3 nan 0 - -\n", "x.int8:2: SCALE 'nan'"},
-        {"zero-point", "gemm-int8 2 1\nlayer 0123456789abcdef 1 2 3 0.5 -129 - -\n",
-         "x.int8:2: ZERO '-129' is no whole number from -128 to 127"},
-        {"method", "gemm-int8 2 1\nlayer 0123456789abcdef 1 2 3 0.5 0 best -\n",
-         "x.int8:2: METHOD 'best' is none of percentile, error, -"},
-        {"snr", "gemm-int8 2 1\nlayer 0123456789abcdef 1 2 3 0.5 0 - high\n", "x.int8:2: SNR 'hig"},
-    };
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
-        char name[64], why[GEMM_SCALES_WHY] = "";
-        gemm_scales s;
-        snprintf(name, sizeof name, "scales-bad-%s", bad[i].name);
-        if (parse_text(bad[i].text, &s, why)) report_fail(name, "it is taken");
-        else if (strncmp(why, bad[i].why, strlen(bad[i].why)))
-            report_fail(name, "it says: %s", why);
-        else report_pass(name);
-    }
-}
-
-/* Cut behind any of its bytes a file is refused, and says that it is cut once it has its head. */
-static const char *judge_cut(void)
-{
-    static const char whole[] = "gemm-int8 2 2\n# c\nlayer 0123456789abcdef 1 2 3 0.5 -3 - 36.5\n"
-                                "layer 0123456789abcdee 1 2 3 fp32 0 - -\n";
-    const size_t head = sizeof "gemm-int8 2 2\n" - 1;
-    char text[sizeof whole], why[GEMM_SCALES_WHY];
-    gemm_scales s;
-    for (size_t n = 0; n < sizeof whole - 1; ++n) {
-        memcpy(text, whole, n);
-        text[n] = '\0';
-        if (parse_text(text, &s, why)) return gemm_scales_free(&s), "a cut file is taken";
-        if (!strstr(why, "; make calibrate makes a new one")) return "no command is named";
-        if (n >= head && !strstr(why, "cut")) return "it does not say that the file is cut";
-        if (n == head + 4 && strcmp(why, "x.int8: it has 0 layers, and its first line names 2: it "
-                                         "is cut; make calibrate makes a new one"))
-            return "it says something else behind the head";
-    }
-    if (!parse_text(whole, &s, why)) return "the whole file is refused";
-    gemm_scales_free(&s);
-    return NULL;
-}
-
-static void test_long_line(void)
-{
-    char text[600] = "gemm-int8 2 0\n", why[GEMM_SCALES_WHY] = "";
-    gemm_scales s;
-    memset(text + strlen(text), '#', 500);
-    const bool taken = parse_text(text, &s, why);
-    report_judged("scales-bad-long", taken ? "it is taken"
-                  : strstr(why, "x.int8:2: the line has more than 254") ? NULL : why);
-}
-
 /* ---- main ---- */
 
-static void test_all(const gemm_quads *q)
+static void test_random(const gemm_quads *q, const test_options *o)
+{
+    const int chains = o->cases < 40 ? o->cases : 40;
+    char name[64], repeat[64];
+    snprintf(repeat, sizeof repeat, "test_int8 --isa %s", q->name);
+    snprintf(name, sizeof name, "conv-%s", q->name);
+    judge_cases(&(random_cases){name, repeat, 100000, o->cases, judge_conv, (void *)q, NULL, 0}, o);
+    snprintf(name, sizeof name, "chain-%s", q->name);
+    chains_ran = 0;
+    judge_cases(&(random_cases){name, repeat, 200000, chains, judge_chains, (void *)q, &chains_ran,
+                                chains}, o);
+}
+
+static void test_all(const gemm_quads *q, const test_options *o)
 {
     static const struct test {
         const char *name;
         void (*run)(const gemm_quads *, const char *name);
-    } tests[] = {{"rounding", test_rounding}, {"tile", test_tile}, {"nchwc", test_nchwc},
-                 {"conv", test_conv}, {"chain", test_chain},
-                 {"extremes", test_extremes}, {"single", test_single}, {"kept", test_kept},
+    } tests[] = {{"extremes", test_extremes}, {"single", test_single}, {"kept", test_kept},
                  {"no-memory", test_no_memory}, {"check", test_check}};
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; ++i) {
+    if (!q->supported()) {
+        report_skip_machine(q->name, "this processor has no %s", q->name);
+        return;
+    }
+    test_random(q, o);
+    for (size_t i = 0; i < sizeof tests / sizeof *tests && o->only_case < 0; ++i) {
         char name[64];
         snprintf(name, sizeof name, "%s-%s", tests[i].name, q->name);
-        if (q->supported()) tests[i].run(q, name);
-        else report_skip_machine(name, "this processor has no %s", q->name);
+        tests[i].run(q, name);
     }
 }
 
 int main(int argc, char **argv)
 {
-    const test_options o = options_read(argc, argv, (test_options){.cases = cases, .seed = 1},
-                                        "--isa, --cases, --seed", NULL);
-    cases = o.cases;
-    seed = (int)o.seed;
-    printf("# seed %d, %d cases\n", seed, cases);
+    test_options o = {.cases = 200, .seed = 1, .only_case = -1};
+    o = options_read(argc, argv, o, "--isa, --cases, --seed, --case", NULL);
+    printf("# seed %llu, %d cases\n", (unsigned long long)o.seed, o.cases);
     bool known = !o.isa;
     for (const gemm_quads *const *q = gemm_quads_all; *q; ++q) {
         if (o.isa && strcmp(o.isa, (*q)->name)) continue;
         known = true;
-        test_all(*q);
+        test_all(*q, &o);
     }
     if (!known) return fprintf(stderr, "--isa %s: there are no such micro-kernels\n", o.isa), 2;
-    report_judged("scales", judge_written());
-    test_bad_scales();
-    report_judged("scales-cut", judge_cut());
-    test_long_line();
     return report_status();
 }

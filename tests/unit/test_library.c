@@ -282,10 +282,8 @@ static void test_openmp(void)
     int right = 0;
 #pragma omp parallel for num_threads(CALLERS) reduction(+ : right)
     for (int i = 0; i < 4 * CALLERS; ++i) right += multiply_ones();
-    if (right == 4 * CALLERS)
-        report_pass(name);
-    else
-        report_fail(name, "%d of %d multiplies are wrong", 4 * CALLERS - right, 4 * CALLERS);
+    report_that(name, right == 4 * CALLERS, "%d of %d multiplies are wrong", 4 * CALLERS - right,
+                4 * CALLERS);
 #else
     report_fail(name, "this program was built without OpenMP");
 #endif
@@ -299,10 +297,8 @@ static void test_fork(void)
     const pid_t child = fork();
     if (!child) _exit(multiply_ones() ? 0 : 1);
     if (child > 0) waitpid(child, &status, 0);
-    if (before && status == 0 && multiply_ones())
-        report_pass("fork");
-    else
-        report_fail("fork", "right before: %d, status of the child: %d", before, status);
+    report_that("fork", before && status == 0 && multiply_ones(),
+                "right before: %d, status of the child: %d", before, status);
 }
 
 static void test_settings(void)
@@ -312,14 +308,9 @@ static void test_settings(void)
                        && darknet_gemm_set_threads(0) == -1 && darknet_gemm_set_threads(1025) == -1
                        && darknet_gemm_get_threads() == 3 && multiply_ones();
     darknet_gemm_set_threads(before);
-    if (right)
-        report_pass("threads by call");
-    else
-        report_fail("threads by call", "%d threads", darknet_gemm_get_threads());
-    if (!strcmp(darknet_gemm_version(), DARKNET_GEMM_VERSION))
-        report_pass("version");
-    else
-        report_fail("version", "%s", darknet_gemm_version());
+    report_that("threads by call", right, "%d threads", darknet_gemm_get_threads());
+    report_that("version", !strcmp(darknet_gemm_version(), DARKNET_GEMM_VERSION), "%s",
+                darknet_gemm_version());
 }
 
 int main(int argc, char **argv)

@@ -140,8 +140,8 @@ static void test_machine(const machine *m)
         write_file(root, m->files[i].path, m->files[i].text);
     const int cores = gemm_quota_cores(root);
     const size_t memory = gemm_group_memory(root);
-    if (cores == m->cores && memory == m->memory) report_pass(m->name);
-    else report_fail(m->name, "%d processors and %zu bytes", cores, memory);
+    report_that(m->name, cores == m->cores && memory == m->memory, "%d processors and %zu bytes",
+                cores, memory);
     remove_folder(root);
 }
 
@@ -160,8 +160,7 @@ static void test_long_line(void)
     write_file(root, "false/cpu.max", "100000 100000\n");
     write_file(root, "sys/fs/cgroup/cpu.max", "700000 100000\n");
     const int cores = gemm_quota_cores(root);
-    if (cores == 7) report_pass("odd: a long line");
-    else report_fail("odd: a long line", "%d processors", cores);
+    report_that("odd: a long line", cores == 7, "%d processors", cores);
     remove_folder(root);
 }
 

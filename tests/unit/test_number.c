@@ -126,8 +126,8 @@ static void test_whole(const whole_case *c)
              strcmp(c->text, "\n1") ? c->text : "\\n1", c->least, c->most);
     const bool right = gemm_parse_int(c->text, c->least, c->most, &n);
     const int expected = c->right ? c->value : BEFORE;
-    if (right == c->right && n == expected) report_pass(name);
-    else report_fail(name, "%s as %d", right ? "taken" : "refused", n);
+    report_that(name, right == c->right && n == expected, "%s as %d", right ? "taken" : "refused",
+                n);
 }
 
 static void test_real(const real_case *c)
@@ -138,8 +138,8 @@ static void test_real(const real_case *c)
     snprintf(name, sizeof name, "real '%s' from %g to %g", c->text, c->least, c->most);
     const bool right = gemm_parse_double(c->text, c->least, c->most, &x);
     const double expected = c->right ? c->value : before;
-    if (right == c->right && x == expected) report_pass(name);
-    else report_fail(name, "%s as %g", right ? "taken" : "refused", x);
+    report_that(name, right == c->right && x == expected, "%s as %g", right ? "taken" : "refused",
+                x);
 }
 
 static void test_bytes(const bytes_case *c)
@@ -150,8 +150,8 @@ static void test_bytes(const bytes_case *c)
     snprintf(name, sizeof name, "bytes '%s'", c->text);
     const bool right = gemm_parse_bytes(c->text, &bytes);
     const size_t expected = c->right ? c->value : BEFORE;
-    if (right == c->right && bytes == expected) report_pass(name);
-    else report_fail(name, "%s as %zu", right ? "taken" : "refused", bytes);
+    report_that(name, right == c->right && bytes == expected, "%s as %zu",
+                right ? "taken" : "refused", bytes);
 }
 
 int main(void)

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What is particular to the row `packed`: each instruction set of this processor, thread counts 1
- * to 8, every alignment, guard pages on both sides; callers at once, fork, memory; and its two
- * seams, with a source of B and an epilogue of the test's own.
+ * to 8, every alignment, guard pages on both sides; and its two seams, with a source of B and an
+ * epilogue of the test's own.
  *
- *   test_packed [--seed S] [--cases N] [--case I] [--isa NAME] [--brief yes]
- *               [--without fork|callers|threads]...
+ *   test_packed [--seed S] [--cases N] [--case I] [--isa NAME] [--threads N] [--brief yes]
  *
- * --brief leaves out what takes minutes under valgrind. --without fork leaves out the fork, which
- * qemu-user does not survive. --without callers leaves out all callers at once, forks and memory,
- * and --without threads the comparison of 1 to 8 threads. These take minutes under qemu. A case
- * depends on the seed and its number alone. A failure prints the command that repeats it.
+ * --brief leaves out what takes minutes under valgrind. --threads 1 leaves out the comparison of 1
+ * to 8 threads, which takes minutes under qemu. A case depends on the seed and its number alone. A
+ * failure prints the command that repeats it.
  */
 #include "check/check.h"
 #include "driver/driver.h"
@@ -21,33 +19,25 @@
 #include "util/caches.h"
 #include "util/ints.h"
 #include "util/threads.h"
+#include "support/cases.h"
 #include "support/float_modes.h"
-#include "support/heap.h"
-#include "support/operands.h"
-#include "support/options.h"
-#include "support/report.h"
+#include "support/isas.h"
+#include "support/product.h"
 
 #include <limits.h>
 #include <math.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { OFFSETS = 16, MOST_THREADS = 8 };
 
-/* The options of this program's own. */
-static bool brief, no_fork, no_callers, no_threads;
+static bool brief;              /* an option of this program's own */
 
 typedef struct problem {
-    gemm_call call;
+    product of;
     int threads;
     enum { ANY, TINY, LARGE } expects;      /* TINY: the row has to decline it */
-    guarded A, B, C;
 } problem;
 
 /* ---- random problems ---- */
@@ -63,18 +53,6 @@ static int pick_size(rng *r, int tile, int block)
     case 4: return rng_below(r, 4) ? 31 + rng_below(r, 140) : block - 1 + rng_below(r, 3);
     default: return 169;
     }
-}
-
-/* Rows are a multiple of `unit` floats apart. */
-static guarded make_operand(rng *r, int rows, int columns, int unit, int *ld)
-{
-    static const int padding[] = {0, 0, 1, 5, 16};
-    *ld = round_up(columns + padding[rng_below(r, 5)], unit);
-    const int side = rng_below(r, 2) ? AT_END : AT_START;
-    const int offset = rng_below(r, 2) ? 4 * rng_below(r, OFFSETS) : 0;
-    guarded g = guarded_make(rows, columns, *ld, side, offset);
-    guarded_fill(&g, r);
-    return g;
 }
 
 /* So few multiplications the row leaves to the driver, which runs Darknet's own loops: with C as
@@ -101,10 +79,9 @@ static problem make_random(const gemm_ukernel *u, rng *r, int number)
 {
     static const float alphas[] = {1, 1, -0.5f, 2.5f, 0};
     problem p = {.threads = 1 + number % MOST_THREADS};
-    gemm_call *c = &p.call;
+    gemm_call *c = &p.of.call;
     c->TA = number / 8 & 1;
     c->TB = number / 16 & 1;
-    int b_unit = 1;
     pick_sizes(c, u, r, number);
     c->ALPHA = alphas[rng_below(r, 5)];
     if (number % 41 == 40) {            /* an outer product beyond the caches */
@@ -129,40 +106,13 @@ static problem make_random(const gemm_ukernel *u, rng *r, int number)
         c->M = u->mr + 1 + rng_below(r, u->wide_rows - u->mr);
         c->N = u->wide + u->vl * (1 + rng_below(r, u->nr / u->vl));
         c->K = 2 * u->kc + rng_below(r, 2 * u->kc);
-        b_unit = PAGE;
+        c->ldb = round_up(c->N + rng_below(r, 17), PAGE);
     }
-    p.A = make_operand(r, c->TA ? c->K : c->M, c->TA ? c->M : c->K, 1, &c->lda);
-    p.B = make_operand(r, c->TB ? c->N : c->K, c->TB ? c->K : c->N, b_unit, &c->ldb);
-    p.C = make_operand(r, c->M, c->N, 1, &c->ldc);
-    c->A = p.A.data, c->B = p.B.data, c->C = p.C.data;
+    product_draw(&p.of, r);
     return p;
 }
 
-/* The operands of the call. A leading dimension of 0 becomes the least. `side` of a guard page, and
-   bytes of A, B and C between them and it. */
-static void place_operands(problem *p, int side, const int offset[3], rng *r)
-{
-    gemm_call *c = &p->call;
-    if (!c->lda) c->lda = c->TA ? c->M : c->K;
-    if (!c->ldb) c->ldb = c->TB ? c->K : c->N;
-    if (!c->ldc) c->ldc = c->N;
-    p->A = guarded_make(c->TA ? c->K : c->M, c->TA ? c->M : c->K, c->lda, side, offset[0]);
-    p->B = guarded_make(c->TB ? c->N : c->K, c->TB ? c->K : c->N, c->ldb, side, offset[1]);
-    p->C = guarded_make(c->M, c->N, c->ldc, side, offset[2]);
-    guarded_fill(&p->A, r);
-    guarded_fill(&p->B, r);
-    guarded_fill(&p->C, r);
-    c->A = p->A.data, c->B = p->B.data, c->C = p->C.data;
-}
-
 static const int NO_OFFSET[3];
-
-static void free_problem(problem *p)
-{
-    guarded_free(&p->A);
-    guarded_free(&p->B);
-    guarded_free(&p->C);
-}
 
 /* Leaves NaN in the caller's scratch: what is read there must have been written. */
 static void spoil(void *arg, int chunk, void *scratch)
@@ -184,51 +134,52 @@ static gemm_status run_packed(const gemm_call *c, const gemm_ukernel *u)
 static const char *run_and_judge(const gemm_ukernel *u, problem *p, char *why, size_t size)
 {
     gemm_oracle oracle;
-    gemm_call zero = p->call;
-    const bool tiny = is_tiny(u, &p->call);
+    const gemm_call *c = &p->of.call;
+    gemm_call zero = *c;
+    const bool tiny = is_tiny(u, c);
     if (p->expects && tiny != (p->expects == TINY)) return "the test contradicts itself";
     if (tiny) zero.ALPHA = 0;
     if (gemm_oracle_make(&oracle, &zero)) return "no memory for the reference";
     gemm_set_threads(p->threads);
     if (gemm_parallel(1, 1, spoil, NULL)) return "no memory for scratch";
-    const gemm_status status = run_packed(&p->call, u);
-    const gemm_error worst = gemm_oracle_compare(&oracle, &p->call);
+    const gemm_status status = run_packed(c, u);
+    const gemm_error worst = gemm_oracle_compare(&oracle, c);
     gemm_oracle_free(&oracle);
     if (status != (tiny ? GEMM_DECLINED : GEMM_DONE)) return tiny ? "not declined" : "declined";
     if (tiny && !(worst.difference == 0)) return "declined, but C has changed";
-    if (!guarded_padding_intact(&p->C)) return "it wrote between the rows of C";
+    if (!guarded_padding_intact(&p->of.C)) return "it wrote between the rows of C";
     if (worst.ratio <= 1) return NULL;
     snprintf(why, size, "C[%d][%d] is off by %g, %.3g times the bound", worst.row, worst.column,
              worst.difference, worst.ratio);
     return why;
 }
 
-/* Problem n of a kind. */
-typedef problem make_function(const gemm_ukernel *, rng *, int n);
+/* A kind of problems: number n of them. */
+typedef struct kind {
+    const char *name;
+    problem (*make)(const gemm_ukernel *, rng *, int n);
+    const gemm_ukernel *u;
+    uint64_t stream;
+} kind;
 
-/* `count` problems of a kind, whose random numbers are those of `stream` and the next ones; of
-   stream 0 perhaps one alone. */
-static void test_kind(const gemm_ukernel *u, const test_options *o, const char *kind,
-                      make_function *make, uint64_t stream, int count)
+static const char *judge_kind(void *of, rng *r, int number, char *text)
 {
-    char name[48], why[160], option[32] = "";
-    snprintf(name, sizeof name, "packed %s%s", u->name, kind);
-    for (int n = 0; n < count; ++n) {
-        if (!stream && o->only_case >= 0 && n != o->only_case) continue;
-        rng r = rng_make(o->seed, stream + (uint64_t)n);
-        problem p = make(u, &r, n);
-        const gemm_call c = p.call;
-        const char *wrong = run_and_judge(u, &p, why, sizeof why);
-        free_problem(&p);
-        if (!wrong) continue;
-        if (!stream) snprintf(option, sizeof option, " --case %d", n);
-        report_fail(name, "%s; number %d: TA=%d TB=%d M=%d N=%d K=%d lda=%d ldb=%d ldc=%d ALPHA=%g "
-                    "threads=%d; repeat with: test_packed --seed %llu --isa %s%s", wrong, n, c.TA,
-                    c.TB, c.M, c.N, c.K, c.lda, c.ldb, c.ldc, (double)c.ALPHA, p.threads,
-                    (unsigned long long)o->seed, u->name, option);
-        return;
-    }
-    report_pass(name);
+    static char why[160];
+    const kind *k = of;
+    problem p = k->make(k->u, r, number);
+    const char *wrong = run_and_judge(k->u, &p, why, sizeof why);
+    product_text(&p.of.call, text);
+    product_free(&p.of);
+    return wrong;
+}
+
+static void test_kind(kind k, const test_options *o, int count)
+{
+    char name[48], repeat[48];
+    snprintf(name, sizeof name, "packed %s%s", k.u->name, k.name);
+    snprintf(repeat, sizeof repeat, "test_packed --isa %s", k.u->name);
+    judge_cases(&(random_cases){.name = name, .repeat = repeat, .stream = k.stream, .count = count,
+                                .judge = judge_kind, .subject = &k}, o);
 }
 
 /* Calls on both sides of each limit under which the row declines. */
@@ -253,10 +204,10 @@ static problem make_limit(const gemm_ukernel *u, rng *r, int n)
         {{.M = 1000, .N = narrow, .K = 1}, false},
         {{.M = 1000, .N = narrow - 1, .K = 1, .TB = 1}, false},
     };
-    problem p = {.call = calls[n].call, .threads = 1 + n % 2,
+    problem p = {.of.call = calls[n].call, .threads = 1 + n % 2,
                  .expects = calls[n].declined ? TINY : LARGE};
-    p.call.ALPHA = 1;
-    place_operands(&p, AT_END, NO_OFFSET, r);
+    p.of.call.ALPHA = 1;
+    product_place(&p.of, AT_END, NO_OFFSET, r);
     return p;
 }
 
@@ -266,10 +217,10 @@ static problem make_offset(const gemm_ukernel *u, rng *r, int n)
 {
     int offset[3] = {0};
     problem p = {
-        .call = {.M = u->mr + 1, .N = u->nr + 1 + rng_below(r, u->nr), .K = 61, .ALPHA = 1},
+        .of.call = {.M = u->mr + 1, .N = u->nr + 1 + rng_below(r, u->nr), .K = 61, .ALPHA = 1},
         .threads = 1, .expects = LARGE};
     offset[n / (2 * OFFSETS)] = 4 * (n / 2 % OFFSETS);
-    place_operands(&p, n & 1 ? AT_END : AT_START, offset, r);
+    product_place(&p.of, n & 1 ? AT_END : AT_START, offset, r);
     return p;
 }
 
@@ -277,10 +228,10 @@ static problem make_offset(const gemm_ukernel *u, rng *r, int n)
    one block of rows and of K, the last of them a little shorter. */
 static problem make_packed_a(const gemm_ukernel *u, rng *r, int TA)
 {
-    problem p = {.call = {.TA = TA, .M = u->mc + u->mr + 1, .N = 17 * u->nr + 1,
-                          .K = 2 * u->kc - 1, .ALPHA = 1, .lda = 1024},
+    problem p = {.of.call = {.TA = TA, .M = u->mc + u->mr + 1, .N = 17 * u->nr + 1,
+                             .K = 2 * u->kc - 1, .ALPHA = 1, .lda = 1024},
                  .threads = 1};
-    place_operands(&p, AT_END, NO_OFFSET, r);
+    product_place(&p.of, AT_END, NO_OFFSET, r);
     return p;
 }
 
@@ -292,17 +243,10 @@ static problem make_along_k(const gemm_ukernel *u, rng *r, int n)
     enum { PANELS = 9, LEAST_K = 128 };
     const int tail = n / 16, columns = u->nr + (1 + n / 4 % 4) * u->tail_unit;
     problem p = {.threads = 1};
-    gemm_call *c = &p.call;
-    *c = (gemm_call){.TB = n & 1,
-                     .M = PANELS * u->mr + rng_below(r, u->mr),
-                     .N = columns + tail,
-                     .K = n & 2 ? 2 * u->kc + rng_below(r, 2 * u->vl)
-                                : LEAST_K + rng_below(r, u->vl),
-                     .ALPHA = n % 3 ? 1 : -.5f};
-    p.A = make_operand(r, c->M, c->K, 1, &c->lda);
-    p.B = make_operand(r, c->TB ? c->N : c->K, c->TB ? c->K : c->N, 1, &c->ldb);
-    p.C = make_operand(r, c->M, c->N, 1, &c->ldc);
-    c->A = p.A.data, c->B = p.B.data, c->C = p.C.data;
+    p.of.call = (gemm_call){.TB = n & 1, .N = columns + tail, .ALPHA = n % 3 ? 1 : -.5f};
+    p.of.call.M = PANELS * u->mr + rng_below(r, u->mr);
+    p.of.call.K = n & 2 ? 2 * u->kc + rng_below(r, 2 * u->vl) : LEAST_K + rng_below(r, u->vl);
+    product_draw(&p.of, r);
     return p;
 }
 
@@ -315,10 +259,12 @@ static problem make_lines(const gemm_ukernel *u, rng *r, int n)
     const int rows[] = {u->mr - 1, 3 * u->mr + 1, 17 * u->mr}, whole = n & 1 ? FAR : LINE;
     const int side = rng_below(r, 2) ? AT_END : AT_START;
     problem p = {.threads = 1 + n % 3};
-    p.call = (gemm_call){.M = rows[n / 2 / OFFSETS], .N = 33 * u->wide + rng_below(r, 2 * u->nr),
-                         .K = 20 + rng_below(r, 80), .ALPHA = 1};
-    p.call.ldb = round_up(p.call.N, whole);
-    place_operands(&p, side, (int[]){0, 4 * (n / 2 % OFFSETS), 4 * rng_below(r, OFFSETS)}, r);
+    gemm_call *c = &p.of.call;
+    *c = (gemm_call){.M = rows[n / 2 / OFFSETS], .N = 33 * u->wide + rng_below(r, 2 * u->nr),
+                     .ALPHA = 1};
+    c->K = 20 + rng_below(r, 80);
+    c->ldb = round_up(c->N, whole);
+    product_place(&p.of, side, (int[]){0, 4 * (n / 2 % OFFSETS), 4 * rng_below(r, OFFSETS)}, r);
     return p;
 }
 
@@ -429,24 +375,53 @@ static int shapes_to_cut(const gemm_ukernel *u, shape *shapes)
     return (int)(sizeof all / sizeof *all);
 }
 
-/* Multiplies on 1 to MOST_THREADS threads. Returns the first number of threads whose result differs
-   from one thread's in any bit, 0 when there is none, or -1 when a call is declined. */
-static int threads_that_differ(const gemm_ukernel *u, const gemm_call *c, size_t elements)
+/* A multiply on these micro-kernels. */
+typedef struct threaded {
+    const gemm_call *call;
+    const gemm_ukernel *u;
+} threaded;
+
+static gemm_status run_threaded(void *op, int threads, gemm_kept *kept, gemm_note *note)
 {
-    float *const before = malloc(elements * sizeof *before), *const one =
-                                                                 malloc(elements * sizeof *one);
-    if (!before || !one) exit(2);
-    memcpy(before, c->C, elements * sizeof *before);
-    int wrong = 0;
-    for (int threads = 1; threads <= MOST_THREADS && !wrong; ++threads) {
-        memcpy(c->C, before, elements * sizeof *before);
-        gemm_set_threads(threads);
-        if (run_packed(c, u) != GEMM_DONE) wrong = -1;
-        else if (threads == 1) memcpy(one, c->C, elements * sizeof *one);
-        else if (memcmp(one, c->C, elements * sizeof *one)) wrong = threads;
-    }
+    const threaded *t = op;
+    (void)kept, (void)note;
+    gemm_set_threads(threads);
+    return run_packed(t->call, t->u);
+}
+
+/* NULL, or what is wrong: the bits depend on the number of threads. *one: the output, or NULL. */
+static const char *judge_call(const gemm_call *c, const gemm_ukernel *u, int threads, float *one)
+{
+    threaded t = {c, u};
+    const size_t bytes = product_floats(c) * sizeof(float);
+    float *const before = malloc(bytes);
+    gemm_note note;
+    bool declined;
+    if (!before) abort();
+    memcpy(before, c->C, bytes);
+    const judged j = {.op = &t, .output = c->C, .bytes = bytes, .before = before,
+                      .run = run_threaded};
+    const char *wrong = judge_threads(&j, threads, &declined, &note);
+    if (one) memcpy(one, c->C, bytes);
+    memcpy(c->C, before, bytes);
     free(before);
-    free(one);
+    return declined || is_tiny(u, c) ? "declined" : wrong;
+}
+
+/* Shape number / 4, with these transposes. */
+static const char *judge_shape(void *isa, rng *r, int number, char *text)
+{
+    shape shapes[16];
+    shapes_to_cut(isa, shapes);
+    const shape s = shapes[number / 4];
+    product p = {.call = {.TA = number & 1, .TB = number >> 1 & 1, .M = s.M, .N = s.N, .K = s.K,
+                          .ALPHA = 1.5f}};
+    const int width = p.call.TA ? s.M : s.K;
+    p.call.lda = s.lda > width ? s.lda : 0;
+    product_place(&p, AT_END, NO_OFFSET, r);
+    product_text(&p.call, text);
+    const char *wrong = judge_call(&p.call, isa, MOST_THREADS, NULL);
+    product_free(&p);
     return wrong;
 }
 
@@ -454,29 +429,11 @@ static int threads_that_differ(const gemm_ukernel *u, const gemm_call *c, size_t
 static void test_threads(const gemm_ukernel *u, const test_options *o)
 {
     char name[48];
-    snprintf(name, sizeof name, "packed %s threads", u->name);
     shape shapes[16];
-    const int count = shapes_to_cut(u, shapes);
-    int failures = 0;
-    for (int n = 0; n < 4 * count; ++n) {
-        const shape s = shapes[n / 4];
-        rng r = rng_make(o->seed, 5000000 + (uint64_t)n);
-        problem p = {.call = {.TA = n & 1, .TB = n >> 1 & 1, .M = s.M, .N = s.N, .K = s.K,
-                              .ALPHA = 1.5f}};
-        const int width = p.call.TA ? s.M : s.K;
-        p.call.lda = s.lda > width ? s.lda : 0;
-        place_operands(&p, AT_END, NO_OFFSET, &r);
-        const gemm_call c = p.call;
-        const int wrong = is_tiny(u, &c) ? -1 : threads_that_differ(u, &c, (size_t)c.M * c.N);
-        free_problem(&p);
-        if (!wrong) continue;
-        ++failures;
-        report_fail(
-            name,
-            "%d threads and 1 thread differ (-1: declined); TA=%d TB=%d M=%d N=%d K=%d lda=%d",
-            wrong, c.TA, c.TB, c.M, c.N, c.K, c.lda);
-    }
-    if (!failures) report_pass(name);
+    snprintf(name, sizeof name, "packed %s threads", u->name);
+    judge_cases(&(random_cases){.name = name, .repeat = "test_packed", .stream = 5000000,
+                                .count = 4 * shapes_to_cut(u, shapes), .judge = judge_shape,
+                                .subject = (void *)u}, o);
 }
 
 /* Under each mode of the host, with denormal products: the bits of 1, 2 and 3 threads are equal.
@@ -484,35 +441,26 @@ static void test_threads(const gemm_ukernel *u, const test_options *o)
 static void test_modes(const gemm_ukernel *u, const test_options *o)
 {
     enum { SIZE = 150, LEAST = 1000, THREADS = 3 };
-    static float A[SIZE * SIZE], B[SIZE * SIZE], C[SIZE * SIZE], one[SIZE * SIZE];
+    static float A[SIZE * SIZE], B[SIZE * SIZE], C[SIZE * SIZE], one[FLOAT_MODES][SIZE * SIZE];
     const gemm_call c = {0, 0, SIZE, SIZE, SIZE, 1.5f, A, SIZE, B, SIZE, C, SIZE};
     rng r = rng_make(o->seed, 6000000);
     int unlike = 0;
-    char name[48], wrong[80] = "";
+    char name[48];
+    const char *wrong = NULL;
     for (int i = 0; i < SIZE * SIZE; ++i) {
         A[i] = 1e-20f * rng_float(&r);
         B[i] = 1e-19f * rng_float(&r);
     }
-    for (int mode = 0; mode < FLOAT_MODES; ++mode) {
+    for (int mode = 0; mode < FLOAT_MODES && !wrong; ++mode) {
         float_mode_set(mode);
-        for (int threads = 1; threads <= THREADS; ++threads) {
-            memset(C, 0, sizeof C);
-            gemm_set_threads(threads);
-            if (run_packed(&c, u) != GEMM_DONE) snprintf(wrong, sizeof wrong, "declined");
-            if (threads > 1 && memcmp(C, one, sizeof C))
-                snprintf(wrong, sizeof wrong, "%d threads and 1 thread differ, %s", threads,
-                         float_mode_names[mode]);
-            if (threads > 1) continue;
-            for (int i = 0; mode != NEAREST && i < SIZE * SIZE; ++i) unlike += C[i] != one[i];
-            memcpy(one, C, sizeof one);
-        }
+        wrong = judge_call(&c, u, THREADS, one[mode]);
+        for (int i = 0; i < SIZE * SIZE; ++i) unlike += one[mode][i] != one[mode ? mode - 1 : 0][i];
     }
     float_mode_set(NEAREST);
-    const bool has_modes = float_mode_least(u->name) == FLT_TRUE_MIN;
-    if (has_modes && unlike < LEAST && !*wrong)
-        snprintf(wrong, sizeof wrong, "the modes give the same bits");
+    if (float_mode_least(u->name) == FLT_TRUE_MIN && unlike < LEAST && !wrong)
+        wrong = "the modes give the same bits";
     snprintf(name, sizeof name, "packed %s modes of the host", u->name);
-    report_judged(name, *wrong ? wrong : NULL);
+    report_judged(name, wrong);
 }
 
 /* The first element that is not in exactly one rectangle of C, or -1. `cover` has M * columns
@@ -572,9 +520,7 @@ static void test_grid(const gemm_ukernel *u, const test_options *o)
 static void test_caches(void)
 {
     const gemm_caches *c = gemm_find_caches();
-    const bool right = c->l2 >= 64 << 10 && c->l2 <= 64 << 20;
-    if (right) report_pass("packed caches");
-    else report_fail("packed caches", "L2 %zu bytes", c->l2);
+    report_that("packed caches", c->l2 >= 64 << 10 && c->l2 <= 64 << 20, "L2 %zu bytes", c->l2);
 }
 
 /* ---- the seams ---- */
@@ -607,440 +553,108 @@ static void finish_scaled(const packed_epilogue *e, int i0, int rows, int j0, in
     }
 }
 
-/* B is made up while it is packed, C is NaN before, and each element is finished exactly once. The
-   numbers are small integers: the result is exact. */
-static void test_seams(const gemm_ukernel *u)
+/*
+ * B is made up while it is packed, in several blocks of K. The numbers are small integers: the
+ * result is exact.
+ *   FINISH   C is NaN before. An epilogue of the test's own finishes each element once
+ *   SHIFT    C is f(scale * (C + alpha AB) + shift)
+ *   BLOCKS   A stays in L2 at any price, in blocks of its rows. B is made up once for each of them
+ */
+typedef enum seam { FINISH, SHIFT, BLOCKS } seam;
+
+static float scale_of(int i) { return (float)(i % 3 + 2); }
+
+static float expected_at(seam of, int K, int N, int at)
 {
-    static float A[SEAM_M * SEAM_K], C[SEAM_M * SEAM_N], scale[SEAM_M];
-    char name[48];
-    snprintf(name, sizeof name, "packed %s seams", u->name);
-    for (int i = 0; i < SEAM_M; ++i) {
-        scale[i] = (float)(i % 3 + 2);
-        for (int p = 0; p < SEAM_K; ++p) A[i * SEAM_K + p] = seam_a(i, p);
-    }
-    for (int i = 0; i < SEAM_M * SEAM_N; ++i) C[i] = NAN;
-    const packed_job job = {
-        .M = SEAM_M, .N = SEAM_N, .K = SEAM_K, .A = A, .a_row = SEAM_K, .a_step = 1,
-        .B = {.pack = pack_computed}, .C = C, .ldc = SEAM_N,
-        .epilogue = {.alpha = 1, .overwrite = true, .finish = finish_scaled, .data = scale},
-    };
-    if (packed_run(&job, u, 3)) {
-        report_fail(name, "declined");
-        return;
-    }
-    for (int i = 0; i < SEAM_M; ++i) {
-        for (int j = 0; j < SEAM_N; ++j) {
-            float sum = 0;
-            for (int p = 0; p < SEAM_K; ++p) sum += seam_a(i, p) * seam_b(p, j);
-            const float expected = sum * scale[i] + (float)j;
-            if (C[i * SEAM_N + j] == expected) continue;
-            report_fail(name, "C[%d][%d] is %g, not %g", i, j, (double)C[i * SEAM_N + j],
-                        (double)expected);
-            return;
-        }
-    }
-    report_pass(name);
+    const int i = at / N, j = at % N;
+    float sum = 0;
+    for (int p = 0; p < K; ++p) sum += seam_a(i, p) * seam_b(p, j);
+    const float x = scale_of(i) * ((float)(at % 101) + 2 * sum) + (float)(i * 5);
+    return of == FINISH ? sum * scale_of(i) + (float)j
+         : of == SHIFT ? x > 0 ? x : .5f * x : sum;
 }
 
-/* C = f(scale * (C + alpha AB) + shift), over several blocks of K; exact as above. */
-static void test_shift(const gemm_ukernel *u)
+/* The first element that is wrong, -1 for none, or -2 when the job does not run as it should. */
+static long run_seam(seam of, const packed_job *job, const gemm_ukernel *u)
 {
-    static float A[SEAM_M * SEAM_K], C[SEAM_M * SEAM_N], scale[SEAM_M], shift[SEAM_M];
-    char name[48];
-    snprintf(name, sizeof name, "packed %s shift", u->name);
-    for (int i = 0; i < SEAM_M; ++i) {
-        scale[i] = (float)(i % 3 + 2);
-        shift[i] = (float)(i * 5);
-        for (int p = 0; p < SEAM_K; ++p) A[i * SEAM_K + p] = seam_a(i, p);
-    }
-    for (int i = 0; i < SEAM_M * SEAM_N; ++i) C[i] = (float)(i % 101);
-    const packed_job job = {
-        .M = SEAM_M, .N = SEAM_N, .K = SEAM_K, .A = A, .a_row = SEAM_K, .a_step = 1,
-        .B = {.pack = pack_computed}, .C = C, .ldc = SEAM_N,
-        .epilogue = {.alpha = 2, .scale = scale, .shift = shift, .slope = .5f},
-    };
-    if (packed_run(&job, u, 3)) {
-        report_fail(name, "declined");
-        return;
-    }
-    for (int i = 0; i < SEAM_M * SEAM_N; ++i) {
-        float sum = 0;
-        for (int p = 0; p < SEAM_K; ++p) sum += seam_a(i / SEAM_N, p) * seam_b(p, i % SEAM_N);
-        const float x = scale[i / SEAM_N] * ((float)(i % 101) + 2 * sum) + shift[i / SEAM_N];
-        if (C[i] == (x > 0 ? x : .5f * x)) continue;
-        report_fail(name, "C[%d][%d] is %g, from %g", i / SEAM_N, i % SEAM_N, (double)C[i],
-                    (double)x);
-        return;
-    }
-    report_pass(name);
-}
-
-/* An A that stays in L2 at any price: blocks of its rows, with B made up once for each of them. */
-static void test_blocks_of_rows(const gemm_ukernel *u)
-{
-    enum { N = 33 };
     gemm_ukernel in_l2 = *u;
-    const int K = u->kc * 2, M = u->mc + (int)(gemm_find_caches()->l2 / sizeof(float)) / u->kc + 1;
-    float *A = malloc(sizeof *A * M * K), *C = malloc(sizeof *C * M * N);
-    char name[48];
-    snprintf(name, sizeof name, "packed %s blocks of rows", u->name);
     in_l2.a_home = GEMM_A_ONLY_IN_L2;
-    for (int i = 0; i < M; ++i)
+    if (of == BLOCKS) {
+        const packed_plan plan = packed_make_plan(job, &in_l2, 1);
+        if (plan.mc >= job->M || packed_run_as(job, &plan, 1)) return -2;
+    } else if (packed_run(job, u, 3)) {
+        return -2;
+    }
+    for (int at = 0; at < job->M * job->N; ++at)
+        if (job->C[at] != expected_at(of, job->K, job->N, at)) return at;
+    return -1;
+}
+
+static void test_seam(seam of, const gemm_ukernel *u)
+{
+    static const char *const names[] = {"seams", "shift", "blocks of rows"};
+    char name[48];
+    const int rows = u->mc + (int)(gemm_find_caches()->l2 / sizeof(float)) / u->kc + 1;
+    const int M = of == BLOCKS ? rows : SEAM_M, N = of == BLOCKS ? 33 : SEAM_N;
+    const int K = of == BLOCKS ? 2 * u->kc : SEAM_K;
+    float *const A = malloc(sizeof *A * M * K), *const C = malloc(sizeof *C * M * N);
+    float *const scale = malloc(2 * sizeof *scale * M), *const shift = scale + M;
+    if (!A || !C || !scale) abort();
+    for (int i = 0; i < M; ++i) {
+        scale[i] = scale_of(i);
+        shift[i] = (float)(i * 5);
         for (int p = 0; p < K; ++p) A[i * K + p] = seam_a(i, p);
-    for (int i = 0; i < M * N; ++i) C[i] = NAN;
+    }
+    for (int i = 0; i < M * N; ++i) C[i] = of == SHIFT ? (float)(i % 101) : NAN;
+    const packed_epilogue epilogues[] = {
+        {.alpha = 1, .overwrite = true, .finish = finish_scaled, .data = scale},
+        {.alpha = 2, .scale = scale, .shift = shift, .slope = .5f},
+        {.alpha = 1, .overwrite = true}};
     const packed_job job = {
         .M = M, .N = N, .K = K, .A = A, .a_row = (size_t)K, .a_step = 1,
-        .B = {.pack = pack_computed}, .C = C, .ldc = N,
-        .epilogue = {.alpha = 1, .overwrite = true},
-    };
-    const packed_plan plan = packed_make_plan(&job, &in_l2, 1);
-    int wrong = packed_run_as(&job, &plan, 1) ? 0 : M * N;
-    for (int i = 0; i < M * N && wrong == M * N; ++i) {
-        float sum = 0;
-        for (int p = 0; p < K; ++p) sum += seam_a(i / N, p) * seam_b(p, i % N);
-        if (C[i] != sum) wrong = i;
-    }
-    if (plan.mc >= M) report_fail(name, "one block of %d rows", M);
-    else if (wrong < M * N)
-        report_fail(name, "C[%d][%d] is %g", wrong / N, wrong % N, (double)C[wrong]);
-    else report_pass(name);
+        .B = {.pack = pack_computed}, .C = C, .ldc = (size_t)N, .epilogue = epilogues[of]};
+    const long at = run_seam(of, &job, u);
+    snprintf(name, sizeof name, "packed %s %s", u->name, names[of]);
+    report_that(name, at == -1, "C[%ld] is %g (-2: it did not run so)", at,
+                at >= 0 ? (double)C[at] : 0);
     free(A);
     free(C);
-}
-
-/* ---- workers ---- */
-
-/* Threads that are in a job at the same time. */
-typedef struct meeting {
-    atomic_int wanted;          /* each waits for so many; 0 once one has waited too long */
-    atomic_int inside, most;
-} meeting;
-
-static void meet(void *arg, int chunk, void *scratch)
-{
-    (void)chunk, (void)scratch;
-    meeting *m = arg;
-    const int inside = atomic_fetch_add(&m->inside, 1) + 1;
-    int most = atomic_load(&m->most);
-    while (inside > most && !atomic_compare_exchange_weak(&m->most, &most, inside));
-    for (int i = 0; atomic_load(&m->most) < atomic_load(&m->wanted); ++i) {
-        usleep(1000);
-        if (i == 5000) atomic_store(&m->wanted, 0);
-    }
-    usleep(1000);
-    atomic_fetch_sub(&m->inside, 1);
-}
-
-/* How many threads a job of `threads` has. */
-static int threads_that_meet(int threads, int chunks)
-{
-    meeting m = {.wanted = threads};
-    return gemm_parallel(threads, chunks, meet, &m) ? -1 : atomic_load(&m.most);
-}
-
-/* As many as asked for: also after a job that had more. */
-static void test_workers(void)
-{
-    const int all = threads_that_meet(MOST_THREADS, MOST_THREADS), two = threads_that_meet(2, 20);
-    if (all == MOST_THREADS && two == 2) report_pass("packed workers");
-    else
-        report_fail("packed workers", "%d threads took part where %d were wanted, %d for 2", all,
-                    MOST_THREADS, two);
-}
-
-/* A task beside a job of its caller: how many threads met in each. */
-typedef struct pair {
-    pthread_t caller;
-    meeting in_task, beside;
-    bool elsewhere, nested, failed;     /* the task ran on a worker, it began a task, no memory */
-} pair;
-
-static void nothing(void *arg)
-{
-    (void)arg;
-}
-
-static void meet_in_task(void *arg)
-{
-    pair *p = arg;
-    p->elsewhere = !pthread_equal(pthread_self(), p->caller);
-    p->nested = gemm_begin_beside(4, 0, nothing, NULL);
-    if (gemm_parallel(4, 20, meet, &p->in_task)) p->failed = true;
-}
-
-/* Of four threads one has the task, and one is the caller. Helpers are in the caller's job. When it
-   has none, all workers are in that of the task. */
-static void test_task(const char *name, int in_task, int beside)
-{
-    pair p = {.caller = pthread_self(), .in_task = {.wanted = in_task},
-              .beside = {.wanted = beside}};
-    if (!gemm_begin_beside(4, 1, meet_in_task, &p)) {
-        report_fail(name, "no worker for the task");
-        return;
-    }
-    const bool nested = gemm_begin_beside(4, 0, nothing, NULL);
-    const bool failed = beside > 0 && gemm_parallel(beside, 20, meet, &p.beside);
-    while (atomic_load(&p.in_task.most) < atomic_load(&p.in_task.wanted)) usleep(1000);
-    gemm_end_beside();
-    const int met = atomic_load(&p.in_task.most), besides = atomic_load(&p.beside.most);
-    if (p.elsewhere && !p.nested && !nested && !p.failed && !failed && met >= in_task &&
-        besides == beside)
-        report_pass(name);
-    else
-        report_fail(name, "%d threads in the task, %d beside it; elsewhere %d, nested %d %d, "
-                    "failed %d %d", met, besides, p.elsewhere, p.nested, nested, p.failed, failed);
-}
-
-static void begin_in_job(void *begun, int chunk, void *scratch)
-{
-    (void)chunk, (void)scratch;
-    if (!gemm_begin_beside(4, 1, nothing, NULL)) return;
-    gemm_end_beside();
-    *(bool *)begun = true;
-}
-
-/* Without a worker no task begins: while a job has them all, and where there is one thread. */
-static void test_no_task(void)
-{
-    bool begun = false;
-    if (gemm_parallel(2, 2, begin_in_job, &begun)) begun = true;
-    if (begun || gemm_begin_beside(1, 0, nothing, NULL))
-        report_fail("packed no task", "a task began without a free worker");
-    else
-        report_pass("packed no task");
-}
-
-/* ---- callers at once, fork, memory ---- */
-
-enum { BIG = 200, ROUNDS = 40 };
-
-typedef struct caller {
-    pthread_t thread;
-    float A[BIG * BIG], B[BIG * BIG], C[BIG * BIG], expected[BIG * BIG];
-    bool wrong;
-} caller;
-
-static void multiply(caller *c, float *to)
-{
-    const gemm_call call = {0, 0, BIG, BIG, BIG, 1, c->A, BIG, c->B, BIG, to, BIG};
-    memset(to, 0, sizeof c->C);
-    if (run_packed(&call, NULL) != GEMM_DONE) c->wrong = true;
-}
-
-/* Expects what one thread computes: a different number of threads must not change a bit. */
-static caller *make_caller(uint64_t seed, uint64_t stream)
-{
-    caller *c = calloc(1, sizeof *c);
-    if (!c) exit(2);
-    rng r = rng_make(seed, 2000000 + stream);
-    for (int i = 0; i < BIG * BIG; ++i) {
-        c->A[i] = rng_float(&r);
-        c->B[i] = rng_float(&r);
-    }
-    gemm_set_threads(1);
-    multiply(c, c->expected);
-    return c;
-}
-
-static void *call_often(void *arg)
-{
-    caller *c = arg;
-    for (int i = 0; i < ROUNDS && !c->wrong; ++i) {
-        multiply(c, c->C);
-        if (memcmp(c->C, c->expected, sizeof c->C)) c->wrong = true;
-    }
-    return NULL;
-}
-
-static void test_callers_at_once(const test_options *o)
-{
-    enum { CALLERS = 4 };
-    caller *callers[CALLERS];
-    bool wrong = false;
-    for (int i = 0; i < CALLERS; ++i) callers[i] = make_caller(o->seed, (uint64_t)i);
-    gemm_set_threads(3);
-    for (int i = 0; i < CALLERS; ++i) {
-        if (pthread_create(&callers[i]->thread, NULL, call_often, callers[i])) exit(2);
-    }
-    for (int i = 0; i < CALLERS; ++i) {
-        pthread_join(callers[i]->thread, NULL);
-        wrong |= callers[i]->wrong;
-        free(callers[i]);
-    }
-    if (wrong) report_fail("packed four callers", "a result differs from one thread's");
-    else report_pass("packed four callers");
-}
-
-/* Waits for a child: true when it multiplied as its parent did. */
-static bool child_was_right(pid_t child)
-{
-    int status = 1;
-    return child > 0 && waitpid(child, &status, 0) == child && status == 0;
-}
-
-/* The child must start workers of its own, and so must a child of the child; the parent goes on. */
-static void test_fork(const test_options *o)
-{
-    caller *c = make_caller(o->seed, 100);
-    gemm_set_threads(3);
-    call_often(c);
-    const pid_t child = fork();
-    if (child == 0) {
-        alarm(60);              /* ends a hang */
-        call_often(c);
-        if (threads_that_meet(3, 3) != 3) c->wrong = true;
-        const pid_t grandchild = fork();
-        if (grandchild == 0) {
-            alarm(60);
-            call_often(c);
-            _exit(c->wrong);
-        }
-        _exit(c->wrong || !child_was_right(grandchild));
-    }
-    const bool right = child_was_right(child);
-    call_often(c);
-    if (!right || c->wrong)
-        report_fail("packed fork", "wrong in the %s", right ? "parent" : "child");
-    else report_pass("packed fork");
-    free(c);
-}
-
-static long peak_kib(void)
-{
-    struct rusage u;
-    getrusage(RUSAGE_SELF, &u);
-    return u.ru_maxrss;
-}
-
-static void call_changing_shapes(float *A, float *B, float *C, rng *r, int calls)
-{
-    for (int i = 0; i < calls; ++i) {
-        const int M = 1 + rng_below(r, 40), N = 1 + rng_below(r, BIG), K = 1 + rng_below(r, BIG);
-        const gemm_call call = {i & 1, i >> 1 & 1, M, N, K, 1, A, BIG, B, BIG, C, BIG};
-        gemm_set_threads(1 + i % 4);
-        run_packed(&call, NULL);
-    }
-}
-
-/* Peak memory and what malloc has given out, before and after. */
-static void test_memory(const test_options *o)
-{
-    enum { MOST_KIB = 1024 };
-    float *A = calloc(3 * BIG * BIG, sizeof *A), *B = A + BIG * BIG, *C = B + BIG * BIG;
-    if (!A) exit(2);
-    rng r = rng_make(o->seed, 3000000);
-    call_changing_shapes(A, B, C, &r, 1000);
-    const long peak = peak_kib();
-    const size_t given = heap_given();
-    call_changing_shapes(A, B, C, &r, 10000);
-    const long grown = peak_kib() - peak;
-    const size_t leaked = heap_given() - given;
-    free(A);
-    if (grown > MOST_KIB || leaked) {
-        report_fail("packed memory", "10,000 calls: %ld KiB more, %zu bytes kept", grown, leaked);
-    } else {
-        report_pass("packed memory");
-    }
-}
-
-static void *call_once(void *arg)
-{
-    caller *c = arg;
-    multiply(c, c->C);
-    return NULL;
-}
-
-/* Callers that come and go leave nothing behind. */
-static void test_short_lived_callers(const test_options *o)
-{
-    caller *c = make_caller(o->seed, 200);
-    gemm_set_threads(2);
-    size_t given = 0;
-    for (int i = 0; i < 200; ++i) {
-        if (pthread_create(&c->thread, NULL, call_once, c)) exit(2);
-        pthread_join(c->thread, NULL);
-        if (i == 20) given = heap_given();
-    }
-    const size_t now = heap_given();
-    free(c);
-    if (now > given)
-        report_fail("packed short-lived callers", "180 threads left %zu bytes", now - given);
-    else report_pass("packed short-lived callers");
-}
-
-static void test_callers(const test_options *o)
-{
-    test_callers_at_once(o);
-    if (no_fork) report_skip_machine("packed fork", "left out by --without fork");
-    else test_fork(o);
-    test_memory(o);
-    test_short_lived_callers(o);
-}
-
-static bool is_isa(const char *name)
-{
-    return !strcmp(name, "avx512") || !strcmp(name, "avx2") || !strcmp(name, "neon") ||
-           !strcmp(name, "neon32_fma") || !strcmp(name, "neon32") || !strcmp(name, "generic");
+    free(scale);
 }
 
 static bool take_own(const char *option, const char *value)
 {
-    bool *const without = !strcmp(value, "fork") ? &no_fork
-                        : !strcmp(value, "callers") ? &no_callers
-                        : !strcmp(value, "threads") ? &no_threads : NULL;
-    if (!strcmp(option, "--without") && without) return *without = true;
-    if (strcmp(option, "--brief")) return false;
     brief = !strcmp(value, "yes");
-    return brief || !strcmp(value, "no");
+    return !strcmp(option, "--brief") && (brief || !strcmp(value, "no"));
 }
 
-static bool is_built(const char *isa)
+static void test_isa(const gemm_ukernel *u, const test_options *o)
 {
-    const gemm_ukernel *const *u = gemm_ukernels;
-    while (*u && strcmp(isa, (*u)->name)) ++u;
-    return *u;
+    test_kind((kind){"", make_random, u, 0}, o, o->cases);
+    if (o->only_case >= 0) return;
+    test_kind((kind){" declines", make_limit, u, 6000000}, o, LIMITS);
+    test_dots(u, o);
+    for (seam of = FINISH; of <= BLOCKS; ++of) test_seam(of, u);
+    if (brief) return;
+    test_kind((kind){" offsets", make_offset, u, 1000000}, o, ALL_OFFSETS);
+    test_kind((kind){" packs A", make_packed_a, u, 2000000}, o, 2);
+    test_kind((kind){" lines", make_lines, u, 4000000}, o, ALL_LINES);
+    test_kind((kind){" along K", make_along_k, u, 3000000}, o, 16 * u->tail_unit);
+    test_panels(u);
+    if (o->threads > 1) test_threads(u, o);
+    else report_skip_machine("packed threads", "left out by --threads 1");
+    test_modes(u, o);
+    test_grid(u, o);
 }
 
 int main(int argc, char **argv)
 {
-    test_options o = {.seed = (uint64_t)time(NULL) & INT_MAX, .cases = 1500, .only_case = -1};
-    o = options_read(argc, argv, o, "--seed, --cases, --case, --isa, --brief yes or no, "
-                     "--without fork, callers or threads", take_own);
-    if (o.only_case >= o.cases) o.cases = o.only_case + 1;
-    if (o.isa && !is_isa(o.isa)) return fprintf(stderr, "--isa %s is no name\n", o.isa), 2;
+    test_options o = {.seed = (uint64_t)time(NULL) & INT_MAX, .cases = 1500, .only_case = -1,
+                      .threads = MOST_THREADS};
+    o = options_read(argc, argv, o, "--seed, --cases, --case, --isa, --threads, --brief yes or no",
+                     take_own);
     printf("test_packed: seed %llu\n", (unsigned long long)o.seed);
-    if (o.isa && !is_built(o.isa)) report_fail(o.isa, "this build does not have it");
-    for (const gemm_ukernel *const *u = gemm_ukernels; *u; ++u) {
-        if (o.isa && strcmp(o.isa, (*u)->name)) continue;
-        if (!(*u)->supported()) {
-            report_skip_machine((*u)->name, "this processor does not have it");
-            continue;
-        }
-        test_kind(*u, &o, "", make_random, 0, o.cases);
-        if (o.only_case >= 0) continue;
-        test_kind(*u, &o, " declines", make_limit, 6000000, LIMITS);
-        if (!brief) test_kind(*u, &o, " offsets", make_offset, 1000000, ALL_OFFSETS);
-        if (!brief) test_kind(*u, &o, " packs A", make_packed_a, 2000000, 2);
-        if (!brief) test_kind(*u, &o, " lines", make_lines, 4000000, ALL_LINES);
-        if (!brief) test_kind(*u, &o, " along K", make_along_k, 3000000, 16 * (*u)->tail_unit);
-        if (!brief) test_panels(*u);
-        test_dots(*u, &o);
-        if (!brief && !no_threads) test_threads(*u, &o);
-        if (!brief) test_modes(*u, &o);
-        if (!brief) test_grid(*u, &o);
-        test_seams(*u);
-        test_blocks_of_rows(*u);
-        test_shift(*u);
-    }
-    if (o.only_case < 0 && !brief) {
-        test_caches();
-        test_workers();
-        test_task("packed task", 2, 2);
-        test_task("packed task alone", 3, 0);
-        test_no_task();
-        if (no_threads) report_skip_machine("packed threads", "left out by --without threads");
-        if (no_callers) report_skip_machine("packed callers", "left out by --without callers");
-        else test_callers(&o);
-    }
+    test_isas(&o, test_isa);
+    if (o.only_case < 0 && !brief) test_caches();
     return report_status();
 }

@@ -21,7 +21,7 @@
 #include "support/conv_shape.h"
 #include "support/failing_memory.h"
 #include "support/heap.h"
-#include "support/report.h"
+#include "support/isas.h"
 #include "util/winograd.h"
 
 #include <float.h>
@@ -99,7 +99,7 @@ static conv_call make_layer(const large *l, int batch)
     conv_shape shape = l->shape;
     shape.batch = batch;
     conv_call c = conv_shape_make(&shape, CONV_LEAKY);
-    c.pool = l->pool;
+    if (l->pool) conv_shape_pool(&c);
     conv_shape_fill(&c, &r);
     return c;
 }
@@ -500,21 +500,20 @@ static void test_not_finite(const gemm_ukernel *u, int m)
 
 /* ---- the command line ---- */
 
-typedef struct options {
-    const char *isa;            /* NULL: all */
-    bool callers, rest;
-} options;
+static bool callers = true, rest = true;
 
-static void test_isa(const gemm_ukernel *u, const options *o)
+static bool take_own(const char *option, const char *value)
 {
-    if (!u->supported()) {
-        char name[32];
-        snprintf(name, sizeof name, "packed-conv-%s", u->name);
-        report_skip_machine(name, "this processor has no %s", u->name);
-        return;
-    }
-    if (o->callers) test_callers(u);
-    if (!o->rest) return;
+    if (strcmp(value, "callers")) return false;
+    if (!strcmp(option, "--only")) return rest = false, true;
+    return !strcmp(option, "--without") ? callers = false, true : false;
+}
+
+static void test_isa(const gemm_ukernel *u, const test_options *o)
+{
+    (void)o;
+    if (callers) test_callers(u);
+    if (!rest) return;
     for (size_t i = 0; i < COUNT(LAYERS); ++i) {
         if (LAYERS[i].m != DIRECT) test_plans(u, &LAYERS[i]);
         test_batch(u, &LAYERS[i]);
@@ -528,23 +527,11 @@ static void test_isa(const gemm_ukernel *u, const options *o)
 
 int main(int argc, char **argv)
 {
-    options o = {.callers = true, .rest = true};
-    bool known = true;
-    for (int i = 1; i < argc; i += 2) {
-        const char *option = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
-        if (!strcmp(option, "--isa")) o.isa = value;
-        else if (!strcmp(option, "--only") && !strcmp(value, "callers")) o.rest = false;
-        else if (!strcmp(option, "--without") && !strcmp(value, "callers")) o.callers = false;
-        else known = false;
-    }
-    int tested = 0;
+    const test_options o = options_read(argc, argv, (test_options){0},
+                                        "--isa, --only callers, --without callers", take_own);
     gemm_set_threads(THREADS);
     gemm_set_prepare_first(true);
     gemm_set_plan_limit(SIZE_MAX);
-    for (const gemm_ukernel *const *u = gemm_ukernels; *u && known; ++u)
-        if (!o.isa || !strcmp(o.isa, (*u)->name)) test_isa(*u, &o), ++tested;
-    if (tested) return report_status();
-    fprintf(stderr, "test_packed_conv: the options are --isa NAME, of an instruction set, --only "
-                    "callers and --without callers\n");
-    return 2;
+    test_isas(&o, test_isa);
+    return report_status();
 }

@@ -6,7 +6,7 @@
  * pages lie before or behind every array. The output holds NaN before the call.
  *
  * For each instruction set there are three more tests: 1 to 8 threads give the same bits, four
- * callers at once do too, and the logistic is right at the ends of the range.
+ * callers at once do too, and activations are right at the ends of the range.
  *
  *   test_packed_layers [--seed S] [--cases N] [--case I] [--isa NAME | --row NAME]
  *
@@ -20,11 +20,9 @@
 #include "driver/driver.h"
 #include "packed/packed.h"
 #include "support/activated.h"
+#include "support/cases.h"
 #include "support/float_modes.h"
-#include "support/judge.h"
-#include "support/operands.h"
-#include "support/options.h"
-#include "support/report.h"
+#include "support/isas.h"
 #include "util/threads.h"
 
 #include "darknet.h"
@@ -193,17 +191,16 @@ static void draw_inputs(problem *p, rng *r)
 }
 
 /* call.input points into the problem. */
-static void problem_make(problem *p, uint64_t seed, int number)
+static void problem_make(problem *p, rng *r, int number)
 {
-    rng r = rng_make(seed, (uint64_t)number);
-    *p = (problem){.threads = 1 + rng_below(&r, 4)};
+    *p = (problem){.threads = 1 + rng_below(r, 4)};
     layer_call *c = &p->call;
     c->kind = (layer_kind)(number % (int)COUNT(KINDS));
-    draw_geometry(c, &r, number);
-    p->ends = rng_below(&r, 3) == 0 &&
+    draw_geometry(c, r, number);
+    p->ends = rng_below(r, 3) == 0 &&
               (c->kind == LAYER_MAXPOOL || c->kind == LAYER_ROUTE || c->kind == LAYER_YOLO);
-    draw_inputs(p, &r);
-    p->output = array(c->batch * (int)output_size(c), &r);
+    draw_inputs(p, r);
+    p->output = array(c->batch * (int)output_size(c), r);
     c->input = p->inputs;
     c->output = p->output.data;
 }
@@ -442,27 +439,27 @@ static const char *run_and_judge(const runner *r, problem *p, char *why, size_t 
     return NULL;
 }
 
+static const char *judge_random(void *of, rng *random, int number, char *text)
+{
+    static char why[160];
+    problem p;
+    problem_make(&p, random, number);
+    const layer_call *c = &p.call;
+    const char *wrong = run_and_judge(of, &p, why, sizeof why);
+    snprintf(text, JUDGE_TEXT, "%s: %d of %dx%dx%d, size %d stride %d pad %d activation %d "
+             "inputs %d, %d threads", KINDS[c->kind], c->batch, c->w, c->h, c->c, c->size,
+             c->stride, c->pad, (int)c->activation, c->inputs, p.threads);
+    problem_free(&p);
+    return wrong;
+}
+
 static void test_random(const runner *r, const test_options *o)
 {
-    char name[64], why[160];
+    char name[64], repeat[64];
     snprintf(name, sizeof name, "layers, %s", r->name);
-    for (int n = 0; n < o->cases; ++n) {
-        if (o->only_case >= 0 && n != o->only_case) continue;
-        problem p;
-        problem_make(&p, o->seed, n);
-        const char *wrong = run_and_judge(r, &p, why, sizeof why);
-        const layer_call *c = &p.call;
-        if (wrong)
-            report_fail(name,
-                        "%s: %s (%d of %dx%dx%d, size %d stride %d pad %d activation %d inputs %d, "
-                        "%d threads; repeat: test_packed_layers %s --seed %llu --case %d)",
-                        KINDS[c->kind], wrong, c->batch, c->w, c->h, c->c, c->size, c->stride,
-                        c->pad, (int)c->activation, c->inputs, p.threads, r->option,
-                        (unsigned long long)o->seed, n);
-        problem_free(&p);
-        if (wrong) return;
-    }
-    report_pass(name);
+    snprintf(repeat, sizeof repeat, "test_packed_layers %s", r->option);
+    judge_cases(&(random_cases){.name = name, .repeat = repeat, .count = o->cases,
+                                .judge = judge_random, .subject = (void *)r}, o);
 }
 
 /* ---- threads and callers ---- */
@@ -577,23 +574,13 @@ static void test_callers(const gemm_ukernel *u)
         pthread_join(callers[i].thread, NULL);
         wrong = wrong || callers[i].wrong;
     }
-    if (wrong)
-        report_fail(name, "a caller got a wrong output");
-    else
-        report_pass(name);
+    report_judged(name, wrong ? "a caller got a wrong output" : NULL);
 }
 
-/* ---- the logistic ---- */
-
-static bool logistic_right(float x, float y, float least)
-{
-    const double exact = 1 / (1 + exp(-(double)x));
-    if (isnan(x)) return isnan(y);
-    return fabs(y - exact) <= 3 * FLT_EPSILON * exact + least;
-}
+/* ---- activations from the logistic on ---- */
 
 /* The ends of the range, and floats from -110 to 100 in small steps. */
-static float logistic_input(int i)
+static float activation_input(int i)
 {
     const float step = (float)(i / (int)COUNT(ENDS));
     switch (i % 3) {
@@ -603,50 +590,31 @@ static float logistic_input(int i)
     }
 }
 
-static void test_logistic(const gemm_ukernel *u)
+static bool activation_right(conv_activation a, float x, float y, float least)
+{
+    const double exact = a == CONV_LOGISTIC ? 1 / (1 + exp(-(double)x)) : activated(x, a);
+    const double bound = a == CONV_LOGISTIC ? 3 * FLT_EPSILON * exact + least
+                                            : 8 * FLT_EPSILON * fmax(1, fabs(exact));
+    return fabs(y - exact) <= bound || y == exact || (isnan(exact) && isnan(y));
+}
+
+static void test_activation(const gemm_ukernel *u, conv_activation a)
 {
     enum { N = 12 * 7000 + 5 };
     char name[48];
     float *x = malloc(2 * N * sizeof *x), *y = x + N;
     if (!x) abort();
-    for (int i = 0; i < N; ++i) x[i] = logistic_input(i);
-    snprintf(name, sizeof name, "logistic, %s", u->name);
-    u->layers.activate(CONV_LOGISTIC, N, x, y);
+    for (int i = 0; i < N; ++i) x[i] = activation_input(i);
+    snprintf(name, sizeof name, "activation %d, %s", (int)a, u->name);
+    u->layers.activate(a, N, x, y);
     int wrong = 0;
     const float least = float_mode_least(u->name);
-    while (wrong < N && logistic_right(x[wrong], y[wrong], least)) ++wrong;
+    while (wrong < N && activation_right(a, x[wrong], y[wrong], least)) ++wrong;
     const float at = wrong < N ? x[wrong] : 0;
-    u->layers.activate(CONV_LOGISTIC, N, x, x); /* in place */
-    if (wrong < N)
-        report_fail(name, "f(%g) is %g", (double)at, (double)y[wrong]);
-    else if (memcmp(x, y, N * sizeof *x))
-        report_fail(name, "in place it gives other bits");
-    else
-        report_pass(name);
+    u->layers.activate(a, N, x, x); /* in place */
+    report_that(name, wrong == N && !memcmp(x, y, N * sizeof *x),
+                "f(%g) is wrong, or in place it gives other bits", (double)at);
     free(x);
-}
-
-/* ---- the other activations behind a kernel ---- */
-
-static void test_activation(const gemm_ukernel *u, conv_activation a)
-{
-    enum { N = 700 };           /* no whole vectors */
-    float x[N], y[N];
-    char name[48], why[96];
-    int wrong = 0;
-    for (int i = 0; i < N; ++i) x[i] = i % 7 ? (float)(i - N / 2) / 11 : ENDS[i / 7 % COUNT(ENDS)];
-    u->layers.activate(a, N, x, y);
-    for (; wrong < N; ++wrong) {
-        const float exact = activated(x[wrong], a);
-        const float bound = 8 * FLT_EPSILON * fmaxf(1, fabsf(exact));
-        if (!(fabsf(y[wrong] - exact) <= bound) && y[wrong] != exact &&
-            !(isnan(exact) && isnan(y[wrong])))
-            break;
-    }
-    snprintf(name, sizeof name, "activation %d, %s", (int)a, u->name);
-    if (wrong < N)
-        snprintf(why, sizeof why, "f(%g) is %g", (double)x[wrong], (double)y[wrong]);
-    report_judged(name, wrong < N ? why : NULL);
 }
 
 /* ---- the rows ---- */
@@ -667,11 +635,9 @@ static void test_rows(void)
     const bool automatic =
         gemm_layer_run(gemm_find("auto"), &p.call, &note) && !strcmp(note.ran, "packed");
     const bool declined = !gemm_layer_run(gemm_find("packed"), &huge, &note);
-    if (offered && automatic && declined)
-        report_pass("rows");
-    else
-        report_fail("rows", "packed runs %d, auto runs packed %d, declines %d: each must be 1",
-                    offered, automatic, declined);
+    report_that("rows", offered && automatic && declined,
+                "packed runs %d, auto runs packed %d, declines %d: each must be 1", offered,
+                automatic, declined);
     problem_free(&p);
     free(image);
 }
@@ -680,15 +646,10 @@ static void test_rows(void)
 
 static void judge_isa(const gemm_ukernel *u, const test_options *o)
 {
-    if (!u->supported()) {
-        report_skip_machine(u->name, "this processor has no %s", u->name);
-        return;
-    }
     char option[32];
     snprintf(option, sizeof option, "--isa %s", u->name);
     test_random(&(runner){.isa = u, .name = u->name, .option = option}, o);
     if (o->only_case >= 0) return;
-    test_logistic(u);
     for (int a = CONV_LOGISTIC; a < CONV_ACTIVATIONS; ++a) test_activation(u, (conv_activation)a);
     test_threads(u);
     test_callers(u);
@@ -717,9 +678,7 @@ static void judge_row(const test_options *o)
 int main(int argc, char **argv)
 {
     test_options o = {.seed = (uint64_t)time(NULL), .cases = 1200, .only_case = -1};
-    int judged = 0;
     o = options_read(argc, argv, o, "--seed, --cases, --case, --isa, --row", NULL);
-    if (o.only_case >= 0) o.cases = o.only_case + 1;
     printf("# seed %llu, %d cases\n", (unsigned long long)o.seed, o.cases);
     if (o.row && !(gemm_find(o.row) && (gemm_find(o.row)->kinds & GEMM_LAYERS)))
         return fprintf(stderr, "--row %s: it has no layers\n", o.row), 2;
@@ -727,12 +686,7 @@ int main(int argc, char **argv)
         judge_row(&o);
         _exit(report_status()); /* Oclgrind sometimes aborts when a buffer is released */
     }
-    for (const gemm_ukernel *const *u = gemm_ukernels; *u; ++u) {
-        if (o.isa && strcmp(o.isa, (*u)->name)) continue;
-        judge_isa(*u, &o);
-        ++judged;
-    }
-    if (!judged) report_fail("isa", "this program has no micro-kernels for --isa %s", o.isa);
+    test_isas(&o, judge_isa);
     test_rows();
     return report_status();
 }

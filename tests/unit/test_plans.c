@@ -190,12 +190,10 @@ static void test_change(const change *c)
     gemm_conv(&p->call, &p->norm, &slot);
     const bool kept = copies == 1 && alive == 1, made = copies == 2 && alive == 1;
     gemm_plan_drop(&slot);
-    if (bytes < WEIGHTS * sizeof(float)) report_fail(name, "%zu bytes are counted", bytes);
-    else if (c->drops ? !made : !kept)
-        report_fail(name, "%d copies of the weights were made", copies);
-    else if (slot || alive || gemm_planned_bytes())
-        report_fail(name, "%d copies are left, and %zu bytes", alive, gemm_planned_bytes());
-    else report_pass(name);
+    const bool left = slot || alive || gemm_planned_bytes();
+    report_that(name, bytes >= WEIGHTS * sizeof(float) && (c->drops ? made : kept) && !left,
+                "%zu bytes are counted, %d copies of the weights were made, %d are left", bytes,
+                copies, alive);
 }
 
 static void test_without_slot(void)
@@ -482,15 +480,11 @@ static void test_door(const char *cfg, const door *d, const gemm_variant *row)
     free(old);
     free(now);
     free_network(net);
-    if (row == &KEEPING && planned != LAYERS)
-        report_fail(name, "%d layers have a plan, not %d", planned, LAYERS);
-    else if (!(before <= TOLERANCE && after <= TOLERANCE))
-        report_fail(name, "wrong by %g of the largest output, before by %g", after, before);
-    else if (!(changed > 10 * TOLERANCE))
-        report_fail(name, "the outputs change by only %g", changed);
-    else if (alive || gemm_planned_bytes())
-        report_fail(name, "%d plans outlive the network, %zu bytes", alive, gemm_planned_bytes());
-    else report_pass(name);
+    const bool right = before <= TOLERANCE && after <= TOLERANCE && changed > 10 * TOLERANCE &&
+                       (row != &KEEPING || planned == LAYERS) && !alive && !gemm_planned_bytes();
+    report_that(name, right, "wrong by %g of the largest output, before by %g; it changes by %g; "
+                "%d layers have a plan, %d outlive the network, %zu bytes", after, before, changed,
+                planned, alive, gemm_planned_bytes());
 }
 
 /* Two networks by turns, each with its own weights. */

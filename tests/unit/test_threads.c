@@ -6,6 +6,7 @@
  *   unequal    one chunk takes long
  *   callers    several threads have jobs at once
  *   beside     a task has jobs beside those of its caller
+ *   taking part      as many threads as asked for, in a job and in a task
  *   a late worker    may run on the sleeping caller's core, until the next job
  *   modes      a chunk rounds as the caller does, whoever runs it
  *   cores            of a process whose threads are bound, each in a process of its own
@@ -180,6 +181,101 @@ static const char *run_beside(void)
         if (of_task || of_caller) return of_task ? of_task : of_caller;
     }
     return begun ? NULL : "no task began";
+}
+
+/* ---- who takes part ---- */
+
+/* Threads that are in a job at the same time. */
+typedef struct meeting {
+    atomic_int wanted;          /* each waits for so many; 0 once one has waited too long */
+    atomic_int inside, most;
+} meeting;
+
+static void meet(void *arg, int chunk, void *scratch)
+{
+    (void)chunk, (void)scratch;
+    meeting *m = arg;
+    const int inside = atomic_fetch_add(&m->inside, 1) + 1;
+    int most = atomic_load(&m->most);
+    while (inside > most && !atomic_compare_exchange_weak(&m->most, &most, inside));
+    for (int i = 0; atomic_load(&m->most) < atomic_load(&m->wanted); ++i) {
+        usleep(1000);
+        if (i == 5000) atomic_store(&m->wanted, 0);
+    }
+    usleep(1000);
+    atomic_fetch_sub(&m->inside, 1);
+}
+
+/* How many threads a job of `threads` has. */
+static int threads_that_meet(int threads, int chunks)
+{
+    meeting m = {.wanted = threads};
+    return gemm_parallel(threads, chunks, meet, &m) ? -1 : atomic_load(&m.most);
+}
+
+/* As many as asked for: also after a job that had more. */
+static const char *run_met(void)
+{
+    return threads_that_meet(8, 8) == 8 && threads_that_meet(2, 20) == 2
+         ? NULL : "not as many threads as asked for";
+}
+
+/* A task beside a job of its caller: how many threads met in each. */
+typedef struct pair {
+    pthread_t caller;
+    meeting in_task, beside;
+    bool elsewhere, nested, failed;     /* the task ran on a worker, it began a task, no memory */
+} pair;
+
+static void nothing(void *arg)
+{
+    (void)arg;
+}
+
+static void meet_in_task(void *arg)
+{
+    pair *p = arg;
+    p->elsewhere = !pthread_equal(pthread_self(), p->caller);
+    p->nested = gemm_begin_beside(4, 0, nothing, NULL);
+    if (gemm_parallel(4, 20, meet, &p->in_task)) p->failed = true;
+}
+
+/* Of four threads one has the task, and one is the caller. Helpers are in the caller's job. When it
+   has none, all workers are in that of the task. */
+static const char *run_pair(int in_task, int beside)
+{
+    pair p = {.caller = pthread_self(), .in_task = {.wanted = in_task},
+              .beside = {.wanted = beside}};
+    if (!gemm_begin_beside(4, 1, meet_in_task, &p)) return "no worker for the task";
+    const bool nested = gemm_begin_beside(4, 0, nothing, NULL);
+    const bool failed = beside > 0 && gemm_parallel(beside, 20, meet, &p.beside);
+    while (atomic_load(&p.in_task.most) < atomic_load(&p.in_task.wanted)) usleep(1000);
+    gemm_end_beside();
+    if (!p.elsewhere) return "the task ran on its caller";
+    if (p.nested || nested) return "a task began beside a task";
+    if (p.failed || failed) return "there is no memory";
+    return atomic_load(&p.in_task.most) >= in_task && atomic_load(&p.beside.most) == beside
+         ? NULL : "other threads took part";
+}
+
+static const char *run_task_alone(void) { return run_pair(3, 0); }
+static const char *run_task_and_job(void) { return run_pair(2, 2); }
+
+static void begin_in_job(void *begun, int chunk, void *scratch)
+{
+    (void)chunk, (void)scratch;
+    if (!gemm_begin_beside(4, 1, nothing, NULL)) return;
+    gemm_end_beside();
+    *(bool *)begun = true;
+}
+
+/* Without a worker no task begins: while a job has them all, and where there is one thread. */
+static const char *run_no_task(void)
+{
+    bool begun = false;
+    if (gemm_parallel(2, 2, begin_in_job, &begun)) return "there is no memory";
+    return begun || gemm_begin_beside(1, 0, nothing, NULL) ? "a task began without a free worker"
+                                                           : NULL;
 }
 
 /* ---- the caller's mode ---- */
@@ -469,6 +565,10 @@ int main(int argc, char **argv)
     report_judged("unequal", run_unequal());
     report_judged("callers", run_callers());
     report_judged("beside", run_beside());
+    report_judged("taking part", run_met());
+    report_judged("a task and a job", run_task_and_job());
+    report_judged("a task alone", run_task_alone());
+    report_judged("no task", run_no_task());
     report_judged("modes", run_modes());
     if (forks) {
         report_judged("fork in a job", run_forking_job());

@@ -185,8 +185,8 @@ static void test_workspace(const char *cfg)
     free(train(net).values);
     size_t most = 0;
     network_visit(net, grow, &most);
-    if (net->workspace_size >= most) report_pass(name);
-    else report_fail(name, "%zu bytes, and a layer needs %zu", net->workspace_size, most);
+    report_that(name, net->workspace_size >= most, "%zu bytes, and a layer needs %zu",
+                net->workspace_size, most);
     free_network(net);
 }
 
