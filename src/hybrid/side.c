@@ -21,10 +21,8 @@
 
 enum { M = 256, N = 676, K = 1152, CALLS = 4 };
 
-typedef enum choice { UNKNOWN, CPU, DEVICE } choice;
-
-static double ratio;            /* written before `chosen` */
-static atomic_int chosen;       /* a choice. After the first layer a load is all that it costs */
+static double ratio;            /* of the device's time to the CPU's, once it is known */
+static atomic_bool known;       /* after the first layer a load is all that it costs */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* A child may be unable to use the device that its parent had. */
@@ -53,30 +51,30 @@ static double time_side(const gemm_variant *v, const gemm_call *g, const gemm_co
 }
 
 /* Without memory for the operands the CPU has the layers. */
-static choice measure(const gemm_variant *cpu, const gemm_variant *device,
+static double measure(const gemm_variant *cpu, const gemm_variant *device,
                       const gemm_context *context)
 {
-    ratio = INFINITY;
     float *a = calloc((size_t)M * K + (size_t)K * N + (size_t)M * N, sizeof *a);
-    if (!a) return CPU;
+    if (!a) return INFINITY;
     float *b = a + (size_t)M * K, *c = b + (size_t)K * N;
     const gemm_call g = {.M = M, .N = N, .K = K, .ALPHA = 1, .A = a, .lda = K, .B = b, .ldb = N,
                          .C = c, .ldc = N};
     const double ms = time_side(device, &g, context);
-    ratio = ms / time_side(cpu, &g, context);
+    const double cpu_ms = time_side(cpu, &g, context);
     free(a);
-    return ratio < 1 ? DEVICE : CPU;
+    return ms / cpu_ms;
 }
 
 const gemm_variant *gemm_faster_side(const gemm_variant *cpu, const gemm_variant *device,
                                      const gemm_context *context)
 {
-    if (atomic_load(&chosen) == UNKNOWN) {
+    if (!atomic_load(&known)) {
         pthread_mutex_lock(&lock);
-        if (atomic_load(&chosen) == UNKNOWN) atomic_store(&chosen, measure(cpu, device, context));
+        if (!atomic_load(&known)) ratio = measure(cpu, device, context);
+        atomic_store(&known, true);
         pthread_mutex_unlock(&lock);
     }
-    return atomic_load(&chosen) == DEVICE ? device : cpu;
+    return ratio < 1 ? device : cpu;
 }
 
 double gemm_side_ratio(void)
@@ -86,5 +84,5 @@ double gemm_side_ratio(void)
 
 void gemm_forget_side(void)
 {
-    atomic_store(&chosen, UNKNOWN);
+    atomic_store(&known, false);
 }

@@ -71,6 +71,12 @@ done
 plan GEMM_IMPL=cl_direct >"$work/row"
 plan GEMM_WAY=direct | cmp -s - "$work/row" && pass cl-way-is-row || fail cl-way-is-row "$(cat "$work/row")"
 
+# auto and hybrid hand on a way that the variant lacks, and the trace says so.
+plan GEMM_IMPL=auto GEMM_WAY=direct >"$work/plan"
+check cl-way-not-of-packed [ "$(grep -c '| packed (default); direct: no way of packed; ' "$work/plan")" = 11 ]
+plan GEMM_IMPL=auto GEMM_WAY=winograd2 >"$work/plan"
+check cl-way-auto grep -q '^| 3x3/1 .* | packed winograd2 |' "$work/plan"
+
 # ---- make plan, with way and why ----
 plan GEMM_IMPL=hybrid >"$work/plan"
 check cl-plan-hybrid [ "$(grep -c ': [0-9.]* of packed at a multiply' "$work/plan")" = "$(grep -c . "$work/plan")" ]

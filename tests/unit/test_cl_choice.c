@@ -201,6 +201,12 @@ static void test_ways(void)
         report_right(cases[i].way, right, "another way is first");
     }
     report_right("ways", !gemm_cl_way(WAYS), "there are more");
+    gemm_cl_row other = gemm_cl_best;
+    gemm_cl_offers l;
+    other.way = "implicit";
+    list(&cpu, &layer, &other, &l);
+    report_right("way-of-packed", l.list[0].refused && !strcmp(l.list[0].way, other.way),
+                 "the list does not name it");
 }
 
 /* ---- the list ---- */

@@ -336,6 +336,7 @@ void gemm_cl_list(const op *o, offers *l)
         if (named == end_of_ways) offer_chain(l);
         return;
     }
+    if (o->way && named == end_of_ways && !is_named(o)) refuse(l, o->way, "no way of cl");
     if (named < end_of_ways && offer_last(l, named)) return;
     for (const way *w = ways; w < end_of_ways; ++w)
         if (w != named && (w->use & USUAL) && offer_last(l, w)) return;

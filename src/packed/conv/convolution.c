@@ -30,11 +30,11 @@ const char *gemm_packed_way(int i)
 }
 
 /* What the trace says of a way that does not run, or of the one that does. */
-static void weigh(const gemm_context *x, const packed_way *way, const char *text)
+static void weigh(const gemm_context *x, const char *way, const char *text)
 {
     char *const all = x->note->weighed;
     const size_t at = strlen(all), room = sizeof x->note->weighed - at;
-    if (x->timed && *text) snprintf(all + at, room, "%s%s: %s", at ? "; " : "", way->name, text);
+    if (x->timed && *text) snprintf(all + at, room, "%s%s: %s", at ? "; " : "", way, text);
 }
 
 /* Whether the convolution goes this way. */
@@ -43,7 +43,7 @@ static bool takes(const packed_way *way, const conv_call *c, const gemm_context 
 {
     const bool alike = !way->one_sum || packed_adds_alike(gemm_conv_taps(c), x->isa);
     const char *why_not = alike ? way->plan(c, x, choice) : "several blocks of K elsewhere";
-    weigh(x, way, why_not ? why_not : choice->weighed);
+    weigh(x, way->name, why_not ? why_not : choice->weighed);
     return !why_not;
 }
 
@@ -52,7 +52,8 @@ static const packed_way *take_asked(const conv_call *c, const gemm_context *x,
                                     packed_choice *choice)
 {
     for (int i = 0; x->way && i < WAYS; ++i)
-        if (!strcmp(ways[i]->name, x->way) && takes(ways[i], c, x, choice)) return ways[i];
+        if (!strcmp(ways[i]->name, x->way)) return takes(ways[i], c, x, choice) ? ways[i] : NULL;
+    if (x->way) weigh(x, x->way, "no way of packed");
     return NULL;
 }
 
