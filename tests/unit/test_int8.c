@@ -657,7 +657,7 @@ static void test_kept(const gemm_quads *q, const char *name)
     const judged j = judge_of(&l);
     const size_t rows = (size_t)(SHAPE.n + q->mr - 1) / (size_t)q->mr * (size_t)q->mr;
     report_judged(name, judge_kept(&j, l.call.weights, (size_t)SHAPE.n * 66 * 9,
-                                   rows * (8 + (66 + 2) * 9), CACHE_LINE));
+                                   rows * (8 + (66 + 2) * 9), 2 * CACHE_LINE));
     conv_shape_free(&l.call);
 }
 

@@ -29,12 +29,13 @@
 #include "packed/chain/chain_work.h"
 
 #include "packed/gemm/plan.h"
-#include "packed/gemm/workspace.h"
+#include "packed/gemm/memory.h"
 #include "packed/packed.h"
 #include "util/caches.h"
 #include "util/ints.h"
 #include "util/threads.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef packed_chain_job chain;
@@ -445,7 +446,7 @@ static int run_with_quads(chain *l, int threads, int (*run)(chain *, int threads
 
 bool packed_chain_run(chain *l, const conv_call *calls, int count, const gemm_context *context)
 {
-    packed_nchwc *own[PACKED_CHAIN_MOST] = {NULL};
+    void *own[PACKED_CHAIN_MOST] = {NULL};
     const float *w[PACKED_CHAIN_MOST] = {NULL};
     bool done = true;
     for (int i = l->quads ? 1 : 0; i < count && done; ++i) {
@@ -457,6 +458,6 @@ bool packed_chain_run(chain *l, const conv_call *calls, int count, const gemm_co
     int (*const run)(chain *, int) = l->cut.by_phases ? run_phases : run_bands;
     done = done && !(l->quads ? run_with_quads(l, context->threads, run)
                               : run(l, context->threads));
-    for (int i = 0; i < count; ++i) packed_free_nchwc(own[i]);
+    for (int i = 0; i < count; ++i) free(own[i]);
     return done;
 }

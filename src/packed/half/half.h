@@ -43,7 +43,4 @@ extern gemm_rounding gemm_half_fp16_rounding;
 /* The micro-kernels that a row takes. */
 const gemm_pairs *packed_half_pairs(const gemm_half_params *, const gemm_ukernel *);
 
-/* "bf16" or "fp16". */
-const char *packed_half_name(const gemm_pairs *);
-
 #endif

@@ -24,7 +24,7 @@
 #include "int8/scales.h"
 #include "packed/chain/chain.h"
 #include "packed/conv/product.h"
-#include "packed/gemm/workspace.h"
+#include "packed/gemm/memory.h"
 #include "packed/isa/quads.h"
 #include "packed/packed.h"
 #include "util/caches.h"
@@ -79,8 +79,7 @@ static int padded_rows(const layout *l)
 
 static size_t filter_bytes(const layout *l)
 {
-    const size_t quads = (size_t)padded_rows(l) * (2 + (size_t)l->quads);
-    return round_up(quads * sizeof(gemm_quad), CACHE_LINE);
+    return (size_t)padded_rows(l) * (2 + (size_t)l->quads) * sizeof(gemm_quad);
 }
 
 static filters filters_at(const layout *l, void *data)
@@ -97,8 +96,7 @@ static int sum_of_bytes(gemm_quad q)
     return sum;
 }
 
-/* Rounds a filter. Quads of its panel are `width` apart. Returns false where a weight is not
-   finite. */
+/* Rounds a filter. Quads of its panel are `width` apart. False as below. */
 static bool round_filter(const layout *l, int zero, const float *w, float *step, int32_t *start,
                          gemm_quad *to)
 {
@@ -116,49 +114,37 @@ static bool round_filter(const layout *l, int zero, const float *w, float *step,
     return true;
 }
 
-static bool round_filters(const layout *l, int zero, const filters *f)
+/* A layer, and its byte of 0. */
+typedef struct filter_job {
+    const layout *l;
+    int zero;
+} filter_job;
+
+/* False: a weight is not finite. */
+static bool make_filters(void *data, const void *job)
 {
+    const layout *l = ((const filter_job *)job)->l;
+    const filters f = filters_at(l, data);
     const int width = l->width;
+    memset(data, 0, filter_bytes(l));
     for (int n = 0; n < l->c->n; ++n) {
         const int m = n % l->filters, panel = n / l->filters * l->panels + m / width;
         const int row = panel * width + m % width;
-        gemm_quad *const to = f->panels + (size_t)panel * l->quads * width + m % width;
-        if (!round_filter(l, zero, l->c->weights + (size_t)n * l->channels * l->taps,
-                          &f->step[row], &f->start[row], to))
+        gemm_quad *const to = f.panels + (size_t)panel * l->quads * width + m % width;
+        if (!round_filter(l, ((const filter_job *)job)->zero,
+                          l->c->weights + (size_t)n * l->channels * l->taps, &f.step[row],
+                          &f.start[row], to))
             return false;
     }
     return true;
 }
 
-/* Two functions, because they tell what is kept. */
-static void free_filters(void *data)
+/* The filters, for this byte of 0. The caller frees *own. */
+static void *get_filters(const layout *l, int zero, gemm_kept *kept, void **own)
 {
-    free(data);
-}
-
-static void free_vectors(void *data)
-{
-    free(data);
-}
-
-/* The filters, for this byte of 0. *own: the caller frees it, because they are not kept. NULL:
-   there is no memory, or a weight is not finite. */
-static void *get_filters(const layout *l, int zero, gemm_kept *kept, void (*free_them)(void *),
-                         void **own)
-{
-    void *data = gemm_kept_data(kept, free_them);
-    if (data) return data;
-    if (kept) gemm_drop_kept(kept);
-    data = aligned_alloc(CACHE_LINE, filter_bytes(l));
-    if (!data) return NULL;
-    memset(data, 0, filter_bytes(l));
-    const filters f = filters_at(l, data);
-    if (!round_filters(l, zero, &f)) {
-        free(data);
-        return NULL;
-    }
-    if (!gemm_keep(kept, data, filter_bytes(l), free_them)) *own = data;
-    return data;
+    const packed_form form = {l->kernels, l->width, filter_bytes(l), make_filters};
+    const filter_job job = {l, zero};
+    return packed_keep(kept, &form, &job, own);
 }
 
 /* ---- the image ---- */
@@ -490,8 +476,7 @@ gemm_status gemm_int8_conv(const conv_call *c, const gemm_context *context, cons
     if (!fits(&j.l, context->scale, context->way)) return gemm_packed_conv(c, context, NULL);
     if (gemm_activation_is_behind(c->activation))
         return packed_conv_behind(c, context, params, gemm_int8_conv);
-    void *own = NULL;
-    void *data = get_filters(&j.l, context->scale->zero, context->kept, free_filters, &own);
+    void *own, *data = get_filters(&j.l, context->scale->zero, context->kept, &own);
     if (!data) return gemm_packed_conv(c, context, NULL);
     j.f = filters_at(&j.l, data);
     const int no_memory = convolve(&j, context->scale, context->threads);
@@ -510,7 +495,7 @@ static gemm_status run_chain(const layout *l, const gemm_scale *of, const conv_c
 {
     const size_t rows = (size_t)padded_rows(l);
     gemm_kept *kept = context->chain_kept ? context->chain_kept[0] : NULL;
-    void *own = NULL, *data = get_filters(l, of->zero, kept, free_vectors, &own);
+    void *own, *data = get_filters(l, of->zero, kept, &own);
     packed_workspace *w = data ? packed_take_workspace(2 * rows) : NULL;
     gemm_status status = GEMM_DECLINED;
     if (w) {

@@ -62,6 +62,7 @@ static void make_ukernels(void)
         gemm_ukernel *u = &ukernels[i];
         *u = *p->base;
         u->gemm = p->multiply;
+        u->pairs = p;
         if (p->nchwc) {
             u->nchwc.product = p->nchwc;
             u->nchwc.cost = p->nchwc_cost;
