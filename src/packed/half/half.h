@@ -32,7 +32,7 @@ gemm_row_chain gemm_half_chain;
 /* These, and layers as under `packed`. */
 gemm_row_run gemm_half_run;
 
-/* NULL, or why `packed_fp16` cannot run here: only arm64 has micro-kernels for it. The portable
+/* NULL, or why `packed_fp16` cannot run here: only Armv8.2 has micro-kernels for it. The portable
    form is slower than `packed`, and is for tests. params is not used. */
 const char *gemm_half_fp16_unusable(const void *params);
 

@@ -5,8 +5,8 @@
 
 #include "util/forked.h"
 
-extern const gemm_pairs gemm_pairs_amx_bf16, gemm_pairs_neon_bf16, gemm_pairs_portable_bf16;
-extern const gemm_pairs gemm_pairs_asimdhp_fp16;
+extern const gemm_pairs gemm_pairs_amx_bf16, gemm_pairs_avx512_bf16, gemm_pairs_neon_bf16,
+    gemm_pairs_portable_bf16, gemm_pairs_asimdhp_fp16;
 
 const gemm_pairs *const gemm_pairs_all[] = {
 #if defined(__x86_64__)
@@ -18,7 +18,6 @@ const gemm_pairs *const gemm_pairs_all[] = {
     &gemm_pairs_portable_bf16,
 #if defined(__aarch64__)
     &gemm_pairs_asimdhp_fp16,
-    &gemm_pairs_neon_fp16,
 #endif
     &gemm_pairs_portable_fp16,
     NULL,
