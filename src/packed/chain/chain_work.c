@@ -28,6 +28,7 @@
  */
 #include "packed/chain/chain_work.h"
 
+#include "packed/conv/nchwc.h"
 #include "packed/gemm/plan.h"
 #include "packed/gemm/memory.h"
 #include "packed/packed.h"

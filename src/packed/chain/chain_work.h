@@ -3,9 +3,7 @@
 #ifndef PACKED_CHAIN_WORK_H
 #define PACKED_CHAIN_WORK_H
 
-#include "packed/chain/chain_cut.h"
-#include "packed/chain/chain_quads.h"
-#include "packed/conv/nchwc.h"
+#include "packed/chain/chain.h"
 
 enum { PACKED_CHAIN_MOST = 3 };         /* layers */
 
@@ -26,6 +24,10 @@ typedef struct packed_chain_job {
     size_t wide_ld, deep_ld, narrow_ld; /* floats of a group of wide, of deep and of the output.
                                            In phases deep has all rows of the map */
 } packed_chain_job;
+
+/* The cut of the least estimated time: chain_cut.c. expand may be NULL. */
+packed_chain_cut packed_cut_chain(const conv_call *expand, const conv_call *depth,
+                                  const conv_call *project, const gemm_ukernel *, int threads);
 
 /* From the layers and the cut: rows of a band, groups and distances. No addresses. False: the
    scratch of a thread is too small. */

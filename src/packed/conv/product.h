@@ -67,4 +67,19 @@ packed_chunk packed_get_chunk(const packed_chunked *, int index);
 /* The threads for a layer whose products are not shared but taken whole: at most `threads`. */
 int packed_product_threads(const conv_call *, int threads);
 
+/* Whether a filter reads each part of a row: rows of the image are in S parts for layers of stride S,
+   so that pixels under a tap are neighbours. */
+static inline bool packed_reads_all_parts(const conv_call *c)
+{
+    return c->stride > 1 && c->size >= c->stride;
+}
+
+/* The geometry of a channel's band. */
+gemm_depthwise packed_band_of(const conv_call *, const gemm_ukernel *);
+
+/* Packs nc places of kc rows of a strip, those from place j0 of the band's first row on. Channels
+   lie `apart` floats apart in the band. */
+void packed_pack_places(const gemm_depthwise *, const gemm_ukernel *, const float *band,
+                        size_t apart, int first, int kc, int j0, int nc, float *strip);
+
 #endif

@@ -17,7 +17,6 @@
  */
 #include "packed/half/half.h"
 
-#include "packed/half/range.h"
 #include "packed/chain/chain.h"
 #include "packed/conv/nchwc.h"
 #include "packed/conv/way.h"
@@ -67,7 +66,7 @@ static int pairs_of_group(const conv_call *c)
 
 /* What is kept for a layer. */
 typedef struct filters {
-    float largest;              /* of the weights, as in range.h; 0 where nobody asks */
+    float largest;              /* of the weights, as in range.c; 0 where nobody asks */
     _Alignas(CACHE_LINE) gemm_pair pairs[];
 } filters;
 

@@ -8,7 +8,6 @@
 #include "packed/gemm/loops.h"
 #include "packed/gemm/skinny.h"
 #include "packed/gemm/memory.h"
-#include "packed/half/range.h"
 #include "packed/packed.h"
 #include "util/ints.h"
 #include "util/threads.h"
