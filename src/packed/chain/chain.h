@@ -16,8 +16,9 @@ typedef struct packed_chain_cut {
 /* The first of three convolutions in whole numbers of 8 bits: members of gemm_quads_nchwc. */
 typedef struct packed_chain_quads {
     const gemm_quads *kernels;  /* their vl divides that of the context's micro-kernels */
-    float inverse;              /* 1 / the step of its input */
-    int zero;                   /* and its byte of 0 */
+    const gemm_quad *a;         /* the input: planes of all images, one behind the other */
+    int (*round)(void *job, int threads);       /* writes them. -1: no memory */
+    void *job;
     const gemm_quad *b;
     const int32_t *start;
     const float *scale, *shift;

@@ -13,7 +13,6 @@ typedef struct packed_chain_job {
     const layer_call *shortcut;         /* NULL: none */
     const float *expand_w, *depth_w, *project_w;    /* arranged: nchwc.h */
     const packed_chain_quads *quads;    /* of expand, or NULL: it is a product of floats */
-    const gemm_quad *image;             /* its input */
     float *output;                      /* of the last layer */
     const gemm_ukernel *u;
     bool declined;                      /* the layers run one by one */

@@ -222,9 +222,10 @@ static int planes_of(const layout *l)
     return l->c->batch * l->c->groups * l->planes;
 }
 
-static int round_image(job *j, int threads)
+static int round_image(void *arg, int threads)
 {
     enum { PIECE = 16 * 1024 };     /* quads: fewer are rounded before a worker could help */
+    job *const j = arg;
     const layout *l = &j->l;
     j->piece = min_int(l->rows, max_int(1, PIECE / max_int(l->c->w, (int)l->row)));
     j->pieces = ceil_div(l->rows, j->piece);
@@ -493,18 +494,16 @@ gemm_status gemm_int8_conv(const conv_call *c, const gemm_context *context, cons
 static gemm_status run_chain(const layout *l, const gemm_scale *of, const conv_call *c, int count,
                              const layer_call *shortcut, const gemm_context *context)
 {
-    const size_t rows = (size_t)padded_rows(l);
     gemm_kept *kept = context->chain_kept ? context->chain_kept[0] : NULL;
     void *own, *data = get_filters(l, of->zero, kept, &own);
-    packed_workspace *w = data ? packed_take_workspace(2 * rows) : NULL;
+    packed_workspace *w = data ? packed_take_workspace(call_floats(l)) : NULL;
     gemm_status status = GEMM_DECLINED;
     if (w) {
-        const filters f = filters_at(l, data);
-        float *const scale = w->data, *const shift = scale + rows;
-        const packed_chain_quads q = {.kernels = l->kernels, .inverse = 1 / of->scale,
-                                      .zero = of->zero, .b = f.panels, .start = f.start,
-                                      .scale = scale, .shift = shift};
-        make_scales(l, &f, of->scale, scale, shift);
+        job j = {.l = *l, .f = filters_at(l, data)};
+        start_job(&j, of, w->data);
+        const packed_chain_quads q = {.kernels = l->kernels, .a = j.image, .round = round_image,
+                                      .job = &j, .b = j.f.panels, .start = j.f.start,
+                                      .scale = j.scale, .shift = j.shift};
         status = packed_chain(c, count, shortcut, &q, context);
         packed_give_workspace(w);
     }
