@@ -12,7 +12,7 @@
  * The ways from an image to B, the fastest first:
  *
  *   1x1, stride 1     B is the image: read where it lies
- *   taps are shifts   each row of B is the channel at an offset, masked at the edges (taps.h)
+ *   taps are shifts   each row of B is the channel at an offset, masked at the edges (product.h)
  *   stride S > 1      the rows of one channel under one strip, in S parts
  *   any other         row by row of the output
  *

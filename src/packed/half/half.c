@@ -6,7 +6,6 @@
 #include "packed/half/half.h"
 
 #include "packed/gemm/loops.h"
-#include "packed/gemm/skinny.h"
 #include "packed/gemm/memory.h"
 #include "packed/packed.h"
 #include "util/ints.h"

@@ -18,8 +18,6 @@
  * stay in L2. A is read through: a panel meets all strips of the block. A sum of K products stays
  * in registers, so nothing is added twice.
  */
-#include "packed/int8/int8.h"
-
 #include "int8/layer.h"
 #include "int8/scales.h"
 #include "packed/chain/chain.h"
@@ -237,60 +235,48 @@ static int round_image(void *arg, int threads)
 
 /*
  * With a pool a strip has two halves: places of even rows of the output, and those below them. So
- * the blocks of 2x2 of a strip are whole, and their maxima are taken from a tile that is in L1.
+ * the blocks of 2x2 of a strip are whole, and their maxima are taken from a tile that is in L1. A
+ * half has room for whole blocks, because nr is a multiple of 4.
  */
-static int half_strip(const layout *l)
+static int halves(const layout *l)
 {
-    return l->kernels->nr / 2;
+    return l->c->pool ? 2 : 1;
 }
 
-/* Strips of an image, and the places of strip `i` in them; with a pool, of one half. */
+/* Columns of a half, or of a whole strip without a pool. */
+static int half_strip(const layout *l)
+{
+    return l->kernels->nr / halves(l);
+}
+
+/* Strips of an image, and the places of one half of strip `i`. */
 static int strips_of(const layout *l)
 {
-    const int places = gemm_conv_places(l->c);
-    return l->c->pool ? ceil_div(places / 2, half_strip(l)) : ceil_div(places, l->kernels->nr);
+    return ceil_div(gemm_conv_places(l->c) / halves(l), half_strip(l));
 }
 
 static int columns_of(const layout *l, int strip)
 {
-    const int places = gemm_conv_places(l->c), half = half_strip(l), nr = l->kernels->nr;
-    return l->c->pool ? min_int(half, places / 2 - strip * half)
-                      : min_int(nr, places - strip * nr);
+    const int half = half_strip(l);
+    return min_int(half, gemm_conv_places(l->c) / halves(l) - strip * half);
 }
 
-/* Both halves. Halves have room for whole blocks: nr is a multiple of 4. */
-static int find_pooled_runs(const layout *l, int strip, gemm_quads_run *runs)
-{
-    const conv_call *c = l->c;
-    const int half = half_strip(l), j0 = strip * half, n = columns_of(l, strip);
-    int count = 0;
-    for (int below = 0; below < 2; ++below) {
-        for (int at = 0; at < n; ++count) {
-            const int y = (j0 + at) / c->out_w * 2 + below, x = (j0 + at) % c->out_w;
-            const int length = min_int(c->out_w - x, n - at);
-            const size_t from = (size_t)y * c->stride * l->row + x;
-            runs[count] = (gemm_quads_run){from, below * half + at, length};
-            at += length;
-        }
-    }
-    return count;
-}
-
-/* Where the quads of a strip of B lie in a plane. Returns the number of runs. */
+/* Where the quads of a strip of B lie in a plane. Returns the number of runs. Rows without a gap
+   between them are one run. */
 static int find_runs(const layout *l, int strip, gemm_quads_run *runs)
 {
     const conv_call *c = l->c;
-    const int j0 = strip * l->kernels->nr, n = columns_of(l, strip);
+    const int rows = halves(l), half = half_strip(l), j0 = strip * half, n = columns_of(l, strip);
+    const bool dense = !c->pool && l->row == (size_t)c->out_w && c->stride == 1;
     int count = 0;
-    if (c->pool) return find_pooled_runs(l, strip, runs);
-    for (int at = 0; at < n; ++count) {
-        const int y = (j0 + at) / c->out_w, x = (j0 + at) % c->out_w;
-        const int length = min_int(c->out_w - x, n - at);
-        runs[count] = (gemm_quads_run){(size_t)y * c->stride * l->row + x, at, length};
-        at += length;
-        /* rows without a gap between them are one run */
-        if (count && (size_t)l->row == (size_t)c->out_w && c->stride == 1)
-            runs[--count].n += length;
+    for (int below = 0; below < rows; ++below) {
+        for (int at = 0, length; at < n; at += length) {
+            const int y = (j0 + at) / c->out_w * rows + below, x = (j0 + at) % c->out_w;
+            const size_t from = (size_t)y * c->stride * l->row + x;
+            length = min_int(c->out_w - x, n - at);
+            if (dense && count) runs->n += length;
+            else runs[count++] = (gemm_quads_run){from, below * half + at, length};
+        }
     }
     return count;
 }
