@@ -72,7 +72,7 @@ bool gemm_shape_offered(int kind, const gemm_variant *v)
     return gemm_op_offered(&any, v);
 }
 
-/* FNV-1a over whole numbers instead of bytes. The last step mixes the high bits into the low ones. */
+/* FNV-1a over whole numbers instead of bytes. The last step mixes high bits into low ones. */
 uint32_t gemm_shape_hash(const gemm_shape *s)
 {
     uint32_t h = (UINT32_C(2166136261) ^ (uint32_t)s->kind) * UINT32_C(16777619);

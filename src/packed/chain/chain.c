@@ -7,7 +7,7 @@
  * An element of the output is the same sum in the same order as in the layers one by one: see
  * adds_in_order. So the bits are the same, however the work is cut.
  */
-#include "packed/chain/chain_work.h"
+#include "packed/chain/chain.h"
 
 #include "packed/conv/nchwc.h"
 #include "packed/gemm/plan.h"

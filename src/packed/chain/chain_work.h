@@ -3,7 +3,26 @@
 #ifndef PACKED_CHAIN_WORK_H
 #define PACKED_CHAIN_WORK_H
 
-#include "packed/chain/chain.h"
+#include "packed/isa/quads.h"
+
+/* How threads share a chain: see chain_work.c. */
+typedef struct packed_chain_cut {
+    bool by_phases;             /* else by bands */
+    int pieces;                 /* of an image, 1 .. the rows of the output */
+    int rows;                   /* bands: the most rows of the output in one; 0: as L2 allows */
+    int step;                   /* phases: places of the output in a chunk of the second phase */
+} packed_chain_cut;
+
+/* The first of three convolutions in whole numbers of 8 bits: members of gemm_quads_nchwc. */
+typedef struct packed_chain_quads {
+    const gemm_quads *kernels;  /* their vl divides that of the context's micro-kernels */
+    const gemm_quad *a;         /* the input: planes of all images, one behind the other */
+    int (*round)(void *job, int threads);       /* writes them. -1: no memory */
+    void *job;
+    const gemm_quad *b;
+    const int32_t *start;
+    const float *scale, *shift;
+} packed_chain_quads;
 
 enum { PACKED_CHAIN_MOST = 3 };         /* layers */
 

@@ -106,7 +106,7 @@ packed_chunk packed_get_chunk(const packed_chunked *, int index);
 /* The threads for a layer whose products are not shared but taken whole: at most `threads`. */
 int packed_product_threads(const conv_call *, int threads);
 
-/* Whether a filter reads each part of a row: rows of the image are in S parts for layers of stride S,
+/* Whether a filter reads each part of a row. Layers of stride S have rows of the image in S parts,
    so that pixels under a tap are neighbours. */
 static inline bool packed_reads_all_parts(const conv_call *c)
 {

@@ -22,8 +22,8 @@ void packed_run_here(const packed_job *, const packed_plan *, void *scratch);
 
 /* ---- skinny.c ---- */
 
-/* Calls whose C is one row, or one or two columns, and outer products. Each element of the matrix is
-   used once or twice there, so nothing is packed: memory is the limit. */
+/* Calls whose C is one row, or one or two columns, and outer products. Each element of the matrix
+   is used once or twice there, so nothing is packed: memory is the limit. */
 typedef enum skinny_way {
     NOT_SKINNY,                 /* the tiles have to do it */
     SKINNY_ROWS,                /* rows of the matrix are added to C, which is one vector */

@@ -24,8 +24,8 @@ typedef struct packed_form {
     bool (*make)(void *weights, const void *job);       /* False: they cannot be made */
 } packed_form;
 
-/* The weights in this form, from a cache line on: those in `kept`, or made and kept. If they cannot
-   be kept, the caller frees *own, which else is NULL. NULL: there is no memory, or `make` failed. */
+/* The weights in this form, from a cache line on: those in `kept`, or made and kept. What cannot be
+   kept, the caller frees by *own, which else is NULL. NULL: no memory, or `make` failed. */
 void *packed_keep(gemm_kept *kept, const packed_form *, const void *job, void **own);
 
 #endif

@@ -44,9 +44,9 @@ extern gemm_rounding gemm_half_fp16_rounding;
    memory to look. */
 float packed_half_largest(const float *x, int rows, int columns, size_t ld, int threads);
 
-/* Whether fp16 has numbers for operands of such magnitudes, and for their sums. A call with others is
-   computed in single precision, because an infinite product would spoil all that follows. Infinite
-   ones and NaN stay what they are, and so do products with them. */
+/* Whether fp16 has numbers for operands of such magnitudes, and for their sums. A call with others
+   is computed in single precision, because an infinite product would spoil all that follows.
+   Infinite ones and NaN stay what they are, and so do products with them. */
 bool packed_half_fits(const gemm_pairs *, float a, float b);
 
 /* The micro-kernels that a row takes. */
