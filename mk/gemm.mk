@@ -66,7 +66,7 @@ $(OBJ)/src/calibrate/points.o $(OBJ)/src/calibrate/histogram.o: FILE_OPTS = -O3
 # Only a micro-kernel's own file may use its instruction set, because the choice is made at run time.
 $(OBJ)/src/packed/isa/ukernel_%.o: FILE_OPTS = $(KERNEL_OPTS)
 # These are for bits and not for speed.
-$(OBJ)/src/packed/isa/ukernel_generic_fused.o $(OBJ)/src/packed/isa/ukernel_portable_bf16.o: FILE_OPTS = $(if $(KERNEL_OPTS),-Os)
+$(patsubst %,$(OBJ)/src/packed/isa/ukernel_%.o,generic_fused portable_bf16 portable_fp16): FILE_OPTS = $(if $(KERNEL_OPTS),-Os)
 IS_X86 = $(filter x86_64-%,$(MACHINE))
 $(OBJ)/src/packed/isa/ukernel_avx2.o: ISA = $(if $(IS_X86),-mavx2 -mfma)
 $(OBJ)/src/packed/isa/ukernel_avx512.o: ISA = $(if $(IS_X86),-mavx512f -mfma)

@@ -307,8 +307,6 @@ QEMU_COMMANDS = \
     '$(QEMU_A53) $(ARM)/tests/test_packed --isa neon --cases $(call size,16,40) --threads 1' \
     '$(QEMU_ARM) $(ARM)/tests/test_pairs --cases 3' \
     '$(QEMU_ARM) $(ARM)/tests/test_half --cases $(call size,6,9)' \
-    '$(QEMU_A53) $(ARM)/tests/test_pairs --isa neon_fp16 --cases 3' \
-    '$(QEMU_A53) $(ARM)/tests/test_half --isa neon_fp16 --cases $(call size,6,9)' \
     '$(QEMU_A76) $(ARM)/tests/test_pairs --isa asimdhp_fp16 --cases 3' \
     '$(QEMU_A76) $(ARM)/tests/test_half --isa asimdhp_fp16 --cases $(call size,6,9)' \
     '$(QEMU_A76) $(ARM)/tests/test_conv --row packed-neon --cases $(call size,8,12) --threads 1' \

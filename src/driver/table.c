@@ -10,7 +10,6 @@
 #include "hybrid/hybrid.h"
 #include "packed/half/half.h"
 #include "packed/chain/chain.h"
-#include "packed/int8/int8.h"
 #include "packed/packed.h"
 #include "ref/ref.h"
 #include "util/text.h"

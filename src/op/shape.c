@@ -2,7 +2,6 @@
 /* The shape of an op: see shape.h. */
 #include "op/shape.h"
 
-#include "util/hash.h"
 #include "util/text.h"
 
 #include <errno.h>
@@ -73,9 +72,13 @@ bool gemm_shape_offered(int kind, const gemm_variant *v)
     return gemm_op_offered(&any, v);
 }
 
+/* FNV-1a over whole numbers instead of bytes. The last step mixes high bits into low ones. */
 uint32_t gemm_shape_hash(const gemm_shape *s)
 {
-    return gemm_hash(s->kind, s->n, GEMM_SHAPE_NUMBERS);
+    uint32_t h = (UINT32_C(2166136261) ^ (uint32_t)s->kind) * UINT32_C(16777619);
+    for (int i = 0; i < GEMM_SHAPE_NUMBERS; ++i)
+        h = (h ^ (uint32_t)s->n[i]) * UINT32_C(16777619);
+    return h ^ h >> 16;
 }
 
 int gemm_shape_compare(const gemm_shape *a, const gemm_shape *b)

@@ -12,7 +12,6 @@
 #include "packed/packed.h"
 
 #include "packed/gemm/loops.h"
-#include "packed/gemm/skinny.h"
 
 /* Adding rows to a row needs the least preparation. A narrow outer product fills no vectors. */
 static bool is_tiny(const gemm_call *c, skinny_way way, const gemm_ukernel *u)

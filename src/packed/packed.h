@@ -21,6 +21,19 @@ gemm_status packed_conv_behind(const conv_call *, const gemm_context *, const vo
 /* The name of way i of a convolution, or NULL behind the last one. */
 const char *gemm_packed_way(int i);
 
+/*
+ * The row `packed_int8`: convolutions in whole numbers of 8 bits, by the scales of a calibration
+ * (int8/scales.h). docs/int8.md says which layers these are. All others, and every multiply, run as
+ * under `packed`. params: the micro-kernels (isa/quads.h), or NULL for the fastest ones. Where a
+ * convolution goes in 8 bits, the note says so, and its weights are kept, one byte each. Of a chain
+ * of three the first one goes so, where it does alone, and its output is not written. Declines a
+ * chain with another convolution in 8 bits, and any call when there is no memory.
+ */
+gemm_row_multiply gemm_int8;
+gemm_row_conv gemm_int8_conv;
+gemm_row_chain gemm_int8_chain;
+gemm_row_run gemm_int8_run;
+
 /* One layer without weights: layers.c. Declines a maxpool whose windows do not fit the scratch of a
    thread, and any layer when there is no memory. */
 gemm_row_layer gemm_packed_layer;

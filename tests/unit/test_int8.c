@@ -20,9 +20,8 @@
 #include "check/int8_check.h"
 #include "int8/scales.h"
 #include "packed/chain/chain.h"
-#include "packed/int8/int8.h"
-#include "packed/isa/quads.h"
 #include "packed/packed.h"
+#include "packed/isa/quads.h"
 #include "support/cases.h"
 #include "support/failing_memory.h"
 #include "support/rounded.h"
@@ -357,7 +356,7 @@ static void test_kept(const gemm_quads *q, const char *name)
     const judged j = judge_of(&l);
     const size_t rows = (size_t)(SHAPE.n + q->mr - 1) / (size_t)q->mr * (size_t)q->mr;
     report_judged(name, judge_kept(&j, l.call.weights, (size_t)SHAPE.n * 66 * 9,
-                                   rows * (8 + (66 + 2) * 9), CACHE_LINE));
+                                   rows * (8 + (66 + 2) * 9), 2 * CACHE_LINE));
     conv_shape_free(&l.call);
 }
 

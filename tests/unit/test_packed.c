@@ -12,7 +12,6 @@
  */
 #include "check/check.h"
 #include "driver/driver.h"
-#include "packed/gemm/cut.h"
 #include "packed/gemm/loops.h"
 #include "packed/gemm/plan.h"
 #include "packed/packed.h"

@@ -9,7 +9,6 @@
  */
 #include "packed/chain/chain.h"
 
-#include "packed/chain/chain_work.h"
 #include "packed/conv/nchwc.h"
 #include "packed/gemm/plan.h"
 #include "packed/packed.h"

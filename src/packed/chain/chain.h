@@ -3,9 +3,7 @@
 #ifndef PACKED_CHAIN_H
 #define PACKED_CHAIN_H
 
-#include "gemm_variant.h"
-#include "packed/chain/chain_cut.h"
-#include "packed/chain/chain_quads.h"
+#include "packed/chain/chain_work.h"
 
 /*
  * 1x1, depthwise, 1x1, or the last two of these, and a shortcut behind them. The bits are those of

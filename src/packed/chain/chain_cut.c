@@ -11,7 +11,7 @@
  *
  * WAIT and TRANSFER were measured, see docs/log/convolution.md.
  */
-#include "packed/chain/chain_cut.h"
+#include "packed/chain/chain_work.h"
 
 #include "util/ints.h"
 

@@ -28,13 +28,15 @@
  */
 #include "packed/chain/chain_work.h"
 
+#include "packed/conv/nchwc.h"
 #include "packed/gemm/plan.h"
-#include "packed/gemm/workspace.h"
+#include "packed/gemm/memory.h"
 #include "packed/packed.h"
 #include "util/caches.h"
 #include "util/ints.h"
 #include "util/threads.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef packed_chain_job chain;
@@ -182,7 +184,7 @@ static void expand_quads(const chain *l, const parts *s, int image, int row, int
     const size_t area = (size_t)e->h * e->w;
     const gemm_quads_nchwc product = {
         .places = places, .channels = e->n, .quads = planes_of(e),
-        .a = l->image + (size_t)image * planes_of(e) * area + row, .a_ld = area,
+        .a = q->a + (size_t)image * planes_of(e) * area + row, .a_ld = area,
         .b = q->b, .start = q->start, .scale = q->scale, .shift = q->shift,
         .slope = gemm_slope(e->activation),
         .c = to, .group = l->u->vl, .c_ld = l->wide_ld, .at = s->at_wide,
@@ -323,12 +325,12 @@ typedef struct part {
 static void cut_quads(chain *l, packed_chain_quads *q, int image, int first)
 {
     *q = *l->quads;
+    q->a += (size_t)image * planes_of(l->expand) * l->expand->h * l->expand->w;
     q->b += (size_t)first * planes_of(l->expand);
     q->start += first;
     q->scale += first;
     q->shift += first;
     l->quads = q;
-    l->image += (size_t)image * planes_of(l->expand) * l->expand->h * l->expand->w;
 }
 
 static void cut_part(chain *l, part *p, int image, int first, int channels)
@@ -404,48 +406,11 @@ static int run_phases(chain *l, int threads)
     return status;
 }
 
-/* ---- the input in quads ---- */
-
-typedef struct rounding {
-    const chain *l;
-    gemm_quad *image;
-} rounding;
-
-/* A chunk is a plane of an image. */
-static void round_plane(void *arg, int chunk, void *scratch)
-{
-    const rounding *r = arg;
-    const conv_call *e = r->l->expand;
-    const int planes = planes_of(e), image = chunk / planes, k = chunk % planes * 4;
-    const size_t area = (size_t)e->h * e->w;
-    (void)scratch;
-    r->l->quads->kernels->quantize((int)area, min_int(4, e->c - k),
-                                   e->input + ((size_t)image * e->c + k) * area, area,
-                                   r->l->quads->inverse, r->l->quads->zero,
-                                   r->image + chunk * area);
-}
-
-/* -1: no memory. */
-static int run_with_quads(chain *l, int threads, int (*run)(chain *, int threads))
-{
-    enum { FEW = 16 * 1024 };       /* quads that are rounded before a worker could help */
-    const conv_call *e = l->expand;
-    const size_t area = (size_t)e->h * e->w, quads = (size_t)e->batch * planes_of(e) * area;
-    packed_workspace *w = packed_take_workspace(quads + GEMM_QUADS_SLACK);
-    if (!w) return -1;
-    rounding r = {l, (gemm_quad *)w->data};
-    l->image = r.image;
-    int status = gemm_parallel(quads < FEW ? 1 : threads, e->batch * planes_of(e), round_plane, &r);
-    if (!status) status = run(l, threads);
-    packed_give_workspace(w);
-    return status;
-}
-
 /* ---- a chain ---- */
 
 bool packed_chain_run(chain *l, const conv_call *calls, int count, const gemm_context *context)
 {
-    packed_nchwc *own[PACKED_CHAIN_MOST] = {NULL};
+    void *own[PACKED_CHAIN_MOST] = {NULL};
     const float *w[PACKED_CHAIN_MOST] = {NULL};
     bool done = true;
     for (int i = l->quads ? 1 : 0; i < count && done; ++i) {
@@ -454,9 +419,9 @@ bool packed_chain_run(chain *l, const conv_call *calls, int count, const gemm_co
         done = w[i];
     }
     l->expand_w = w[0], l->depth_w = w[count - 2], l->project_w = w[count - 1];
-    int (*const run)(chain *, int) = l->cut.by_phases ? run_phases : run_bands;
-    done = done && !(l->quads ? run_with_quads(l, context->threads, run)
-                              : run(l, context->threads));
-    for (int i = 0; i < count; ++i) packed_free_nchwc(own[i]);
+    const int threads = context->threads;
+    done = done && !(l->quads && l->quads->round(l->quads->job, threads)) &&
+           !(l->cut.by_phases ? run_phases : run_bands)(l, threads);
+    for (int i = 0; i < count; ++i) free(own[i]);
     return done;
 }

@@ -3,9 +3,26 @@
 #ifndef PACKED_CHAIN_WORK_H
 #define PACKED_CHAIN_WORK_H
 
-#include "packed/chain/chain_cut.h"
-#include "packed/chain/chain_quads.h"
-#include "packed/conv/nchwc.h"
+#include "packed/isa/quads.h"
+
+/* How threads share a chain: see chain_work.c. */
+typedef struct packed_chain_cut {
+    bool by_phases;             /* else by bands */
+    int pieces;                 /* of an image, 1 .. the rows of the output */
+    int rows;                   /* bands: the most rows of the output in one; 0: as L2 allows */
+    int step;                   /* phases: places of the output in a chunk of the second phase */
+} packed_chain_cut;
+
+/* The first of three convolutions in whole numbers of 8 bits: members of gemm_quads_nchwc. */
+typedef struct packed_chain_quads {
+    const gemm_quads *kernels;  /* their vl divides that of the context's micro-kernels */
+    const gemm_quad *a;         /* the input: planes of all images, one behind the other */
+    int (*round)(void *job, int threads);       /* writes them. -1: no memory */
+    void *job;
+    const gemm_quad *b;
+    const int32_t *start;
+    const float *scale, *shift;
+} packed_chain_quads;
 
 enum { PACKED_CHAIN_MOST = 3 };         /* layers */
 
@@ -15,7 +32,6 @@ typedef struct packed_chain_job {
     const layer_call *shortcut;         /* NULL: none */
     const float *expand_w, *depth_w, *project_w;    /* arranged: nchwc.h */
     const packed_chain_quads *quads;    /* of expand, or NULL: it is a product of floats */
-    const gemm_quad *image;             /* its input */
     float *output;                      /* of the last layer */
     const gemm_ukernel *u;
     bool declined;                      /* the layers run one by one */
@@ -26,6 +42,10 @@ typedef struct packed_chain_job {
     size_t wide_ld, deep_ld, narrow_ld; /* floats of a group of wide, of deep and of the output.
                                            In phases deep has all rows of the map */
 } packed_chain_job;
+
+/* The cut of the least estimated time: chain_cut.c. expand may be NULL. */
+packed_chain_cut packed_cut_chain(const conv_call *expand, const conv_call *depth,
+                                  const conv_call *project, const gemm_ukernel *, int threads);
 
 /* From the layers and the cut: rows of a band, groups and distances. No addresses. False: the
    scratch of a thread is too small. */

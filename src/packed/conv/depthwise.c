@@ -3,7 +3,6 @@
  * Depthwise convolutions, where a filter sees one channel: no product of matrices. The rows of a
  * channel are copied with zeroes around them, some at a time, and the sums stay in registers.
  */
-#include "packed/conv/parts.h"
 #include "packed/conv/product.h"
 #include "packed/conv/way.h"
 #include "packed/packed.h"

@@ -7,7 +7,6 @@
  * so the number of threads does not either.
  *
  *   maxpool 2x2 / 2    a unit is a row of the output: pairs of columns of two rows of the input
- *   maxpool 2x2 / 1    a unit is a channel, if the output is as large as the image: max_square
  *   any other maxpool  a unit is a band of a channel: see below
  *   avgpool, yolo      a unit is a channel
  *   upsample           a unit is a row of the input
@@ -82,29 +81,6 @@ static void max_row(const layer_job *j, int unit, float *scratch)
     if (pairs < c->out_w) j->u->layers.max_rows(1, top + last, bottom + last, out + pairs);
 }
 
-/* ---- maxpool 2x2, stride 1 ---- */
-
-enum { SCRATCH = GEMM_SCRATCH_BYTES / sizeof(float) };
-
-static bool has_squares(const layer_call *c)
-{
-    return c->size == 2 && c->stride == 1 && c->pad < 2 && c->out_w == c->w && c->out_h == c->h &&
-           (double)c->h * c->w <= SCRATCH;
-}
-
-/* A channel is one long row: first the maxima of two neighbours, then those of two rows. The right
-   neighbour of a last column lies in the next row and does not count. */
-static void max_square(const layer_job *j, int unit, float *pairs)
-{
-    const int width = j->c->w, area = j->c->h * width;
-    const float *x = channel_at(j->c, unit);
-    float *out = j->c->output + (size_t)unit * (size_t)area;
-    j->u->layers.max_rows(area - 1, x, x + 1, pairs);
-    for (int i = width - 1; i < area; i += width) pairs[i] = x[i] > -FLT_MAX ? x[i] : -FLT_MAX;
-    j->u->layers.max_rows(area - width, pairs, pairs + width, out);
-    memcpy(out + area - width, pairs + area - width, (size_t)width * sizeof *out);
-}
-
 /* ---- any other maxpool ---- */
 
 /* Floats in the widest vector. */
@@ -113,7 +89,8 @@ enum { MOST_VL = 16 };
 /* Returns false when the rows of one window do not fit the scratch. */
 static bool plan_bands(layer_job *j)
 {
-    enum { NEAR = 6 * 1024, MOST = SCRATCH - MOST_VL };     /* NEAR: 24 KiB, which fit L1 */
+    enum { NEAR = 6 * 1024,             /* 24 KiB, which fit L1 */
+           MOST = GEMM_SCRATCH_BYTES / sizeof(float) - MOST_VL };
     const layer_call *c = j->c;
     const double pitch = (c->out_w - 1.0) * c->stride + c->size;
     if (pitch * c->size > MOST) return false;
@@ -345,7 +322,6 @@ static bool choose_units(layer_job *j)
     switch (c->kind) {
     case LAYER_MAXPOOL:
         if (has_pairs(c)) return cut(j, max_row, channels * c->out_h);
-        if (has_squares(c)) return cut(j, max_square, channels);
         return plan_bands(j) && cut(j, max_band, channels * j->bands);
     case LAYER_AVGPOOL: return cut(j, mean_of_channel, channels);
     case LAYER_UPSAMPLE: return cut(j, upsample_row, channels * c->h);
@@ -365,7 +341,7 @@ static double work_of(const layer_call *c)
 {
     const double in = (double)c->batch * c->c * c->h * c->w;
     const double out = (double)c->batch * output_size(c);
-    if (c->kind == LAYER_MAXPOOL && !has_pairs(c) && !has_squares(c)) {
+    if (c->kind == LAYER_MAXPOOL && !has_pairs(c)) {
         int steps = 1;
         for (int n = 1; n < c->size; n *= 2) ++steps;
         return 2 * steps * in + out;

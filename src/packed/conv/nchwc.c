@@ -9,29 +9,15 @@
 
 #include "packed/conv/way.h"
 #include "packed/gemm/job.h"
+#include "packed/gemm/memory.h"
 #include "packed/gemm/plan.h"
+#include "packed/isa/pairs.h"
 #include "packed/packed.h"
 #include "util/ints.h"
 #include "util/threads.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-struct packed_nchwc {
-    const gemm_ukernel *u;      /* whose vectors and strips these are */
-    float *weights;
-};
-
-void packed_free_nchwc(packed_nchwc *l)
-{
-    if (l) free(l->weights);
-    free(l);
-}
-
-static void free_kept(void *data)
-{
-    packed_free_nchwc(data);
-}
 
 /* Channels in a strip. */
 static int width_of(const conv_call *c, const gemm_ukernel *u)
@@ -42,45 +28,50 @@ static int width_of(const conv_call *c, const gemm_ukernel *u)
 static size_t bytes_of(const conv_call *c, const gemm_ukernel *u)
 {
     const size_t channels = round_up(c->n, u->vl);
-    return round_up((size_t)gemm_conv_taps(c) * channels * sizeof(float), CACHE_LINE);
+    return (size_t)gemm_conv_taps(c) * channels * sizeof(float);
 }
+
+/* Filter n. Of a product of pairs it is rounded to `pairs`, with zeroes behind them. */
+static const float *filter_of(const conv_call *c, const gemm_ukernel *u, int n, float *pairs)
+{
+    const int taps = gemm_conv_taps(c);
+    const float *const w = c->weights + (size_t)n * taps;
+    if (!u->pairs || c->groups > 1) return w;
+    memset(pairs, 0, taps * sizeof *pairs);
+    u->pairs->along(taps, w, (gemm_pair *)pairs);
+    return pairs;
+}
+
+/* A layer, and for whose vectors its weights are. */
+typedef struct arrange_job {
+    const conv_call *c;
+    const gemm_ukernel *u;
+} arrange_job;
 
 /* To strips of `width` channels. */
-static void arrange(const conv_call *c, const gemm_ukernel *u, float *to)
+static bool arrange(void *weights, const void *job)
 {
+    const conv_call *c = ((const arrange_job *)job)->c;
+    const gemm_ukernel *u = ((const arrange_job *)job)->u;
+    float pairs[GEMM_PAIRS_MOST_K], *to = weights;
     const int taps = gemm_conv_taps(c), width = width_of(c, u);
-    for (int n = 0; n < c->n; n += width) {
-        const int left = c->n - n, columns = min_int(width, ceil_div(left, u->vl) * u->vl);
-        const float *from = c->weights + (size_t)n * taps;
-        for (int k = 0; k < taps; ++k, to += columns) {
-            for (int j = 0; j < columns; ++j) to[j] = j < left ? from[(size_t)j * taps + k] : 0;
+    memset(to, 0, bytes_of(c, u));
+    for (int n = 0, columns; n < c->n; n += width, to += (size_t)taps * columns) {
+        const int left = c->n - n;
+        columns = min_int(width, ceil_div(left, u->vl) * u->vl);
+        for (int j = 0; j < min_int(columns, left); ++j) {
+            const float *from = filter_of(c, u, n + j, pairs);
+            for (int k = 0; k < taps; ++k) to[(size_t)k * columns + j] = from[k];
         }
     }
+    return true;
 }
 
-static packed_nchwc *make(const conv_call *c, const gemm_ukernel *u)
+const float *packed_arrange(const conv_call *c, const gemm_ukernel *u, gemm_kept *kept, void **own)
 {
-    packed_nchwc *l = malloc(sizeof *l);
-    if (!l) return NULL;
-    *l = (packed_nchwc){u, aligned_alloc(CACHE_LINE, bytes_of(c, u))};
-    if (l->weights) {
-        arrange(c, u, l->weights);
-        return l;
-    }
-    packed_free_nchwc(l);
-    return NULL;
-}
-
-const float *packed_arrange(const conv_call *c, const gemm_ukernel *u, gemm_kept *kept,
-                            packed_nchwc **own)
-{
-    packed_nchwc *l = gemm_kept_data(kept, free_kept);
-    if (l && l->u == u) return l->weights;
-    if (kept) gemm_drop_kept(kept);
-    l = make(c, u);
-    if (!l) return NULL;
-    if (!gemm_keep(kept, l, bytes_of(c, u), free_kept)) *own = l;
-    return l->weights;
+    const packed_form form = {u, 0, bytes_of(c, u), arrange};
+    const arrange_job job = {c, u};
+    return packed_keep(kept, &form, &job, own);
 }
 
 /* ---- a layer alone ---- */
@@ -203,7 +194,7 @@ static const char *plan_nchwc(const conv_call *c, const gemm_context *context,
 static int run_nchwc(const conv_call *c, const layer_call *shortcut,
                      const packed_choice *choice, const gemm_context *context)
 {
-    packed_nchwc *own = NULL;
+    void *own;
     layer l;
     packed_get(choice, &l, sizeof l);
     l.c = c;
@@ -211,7 +202,7 @@ static int run_nchwc(const conv_call *c, const layer_call *shortcut,
     l.weights = packed_arrange(c, l.u, context->kept, &own);
     if (!l.weights) return -1;
     const int no_memory = gemm_parallel(l.threads, c->batch * l.parts * l.pieces, run_chunk, &l);
-    packed_free_nchwc(own);
+    free(own);
     return no_memory;
 }
 

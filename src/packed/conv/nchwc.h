@@ -7,18 +7,13 @@
 #include "gemm_variant.h"
 #include "packed/isa/ukernel.h"
 
-typedef struct packed_nchwc packed_nchwc;
-
 /*
  * The weights of a 1x1 layer as gemm_nchwc.b, or of a depthwise layer as vectors of vl channels, a
- * tap after the other. Channels behind the last one have weights 0. Finds them in `kept`, or makes
- * and keeps them. If they cannot be kept, the caller frees *own. NULL: there is no memory.
+ * tap after the other. Channels behind the last one have weights 0. Those of a 1x1 layer are pairs
+ * where the product is one of pairs: as gemm_pairs.nchwc reads them. `kept` and `own` are those of
+ * packed_keep. NULL: there is no memory.
  */
-const float *packed_arrange(const conv_call *, const gemm_ukernel *, gemm_kept *kept,
-                            packed_nchwc **own);
-
-/* NULL is allowed. */
-void packed_free_nchwc(packed_nchwc *);
+const float *packed_arrange(const conv_call *, const gemm_ukernel *, gemm_kept *kept, void **own);
 
 /* Whether each element of this 1x1 layer, computed as a packed_job, is one sum over k from the
    first to the last. In nchwc it is such a sum too, so the bits are the same. */

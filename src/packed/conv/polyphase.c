@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Layers of stride S > 1 with large maps, as products of matrices. A chunk is some rows of the
- * output. Their band of the image has all channels, with rows in S parts (parts.h), and serves many
+ * output. Their band of the image has all channels, with rows in S parts, and serves many
  * strips of B.
  */
-#include "packed/conv/parts.h"
 #include "packed/conv/product.h"
 #include "packed/conv/way.h"
 #include "packed/gemm/loops.h"

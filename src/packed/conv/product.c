@@ -12,8 +12,8 @@
  * The ways from an image to B, the fastest first:
  *
  *   1x1, stride 1     B is the image: read where it lies
- *   taps are shifts   each row of B is the channel at an offset, masked at the edges (taps.h)
- *   stride S > 1      the rows of one channel under one strip, in S parts (parts.h)
+ *   taps are shifts   each row of B is the channel at an offset, masked at the edges (product.h)
+ *   stride S > 1      the rows of one channel under one strip, in S parts
  *   any other         row by row of the output
  *
  * The micro-kernel applies scale, shift and activation to the tile in registers. Threads share one
@@ -21,7 +21,6 @@
  */
 #include "packed/conv/product.h"
 
-#include "packed/conv/parts.h"
 #include "packed/conv/way.h"
 #include "packed/gemm/loops.h"
 #include "packed/packed.h"
@@ -95,6 +94,29 @@ static void pack_any(const packed_b *b, const gemm_ukernel *u, int p0, int kc, i
 }
 
 /* ---- stride S: the rows of one channel under a strip ---- */
+
+gemm_depthwise packed_band_of(const conv_call *c, const gemm_ukernel *u)
+{
+    gemm_depthwise d = {.h = c->h, .w = c->w, .out_h = c->out_h, .out_w = c->out_w,
+                        .size = c->size, .pad = c->pad, .stride = c->stride};
+    d.pitch = gemm_depthwise_pitch(&d, u->vl);
+    return d;
+}
+
+void packed_pack_places(const gemm_depthwise *d, const gemm_ukernel *u, const float *band,
+                        size_t apart, int first, int kc, int j0, int nc, float *strip)
+{
+    int y = j0 / d->out_w, x = j0 % d->out_w;
+    for (int at = 0, n; at < nc; at += n, x = 0, ++y) {
+        n = min_int(d->out_w - x, nc - at);
+        u->conv.pack_band(d, band + (size_t)y * d->stride * d->pitch, apart, first, kc, x, n,
+                          strip + at);
+    }
+    if (nc == u->nr) return;
+    for (int p = 0; p < kc; ++p) {
+        memset(strip + p * u->nr + nc, 0, (size_t)(u->nr - nc) * sizeof *strip);
+    }
+}
 
 /* The most floats of a band under one strip, of one channel. At most a quarter of its columns may
    be of parts that no tap reads. */

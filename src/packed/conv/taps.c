@@ -6,7 +6,7 @@
  * A call takes a block out of the table and puts it back at the end. Both are one atomic exchange,
  * so no lock is needed, and nothing belongs to a thread: a thread may outlive this library.
  */
-#include "packed/conv/taps.h"
+#include "packed/conv/product.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -32,12 +32,11 @@
 #include "packed/conv/way.h"
 #include "packed/gemm/loops.h"
 #include "packed/gemm/plan.h"
-#include "packed/gemm/workspace.h"
+#include "packed/gemm/memory.h"
 #include "packed/packed.h"
 #include "util/caches.h"
 #include "util/cpu.h"
 #include "util/ints.h"
-#include "util/large.h"
 #include "util/threads.h"
 #include "util/winograd.h"
 
@@ -64,16 +63,11 @@ static size_t u_point(const conv_call *c, const gemm_ukernel *u)
 
 /* ---- U ---- */
 
-typedef struct filters {
-    const gemm_ukernel *u;
-    int m;
-    size_t bytes;
-    float *U;
-} filters;
-
 typedef struct filter_job {
     const conv_call *c;
-    const filters *to;
+    const gemm_ukernel *u;
+    int m, threads;
+    float *U;
 } filter_job;
 
 /* Filters vl * chunk and on. */
@@ -82,46 +76,27 @@ static void transform_filters(void *arg, int chunk, void *scratch)
     (void)scratch;
     const filter_job *j = arg;
     const conv_call *c = j->c;
-    const gemm_ukernel *u = j->to->u;
+    const gemm_ukernel *u = j->u;
     const int f = chunk * u->vl, width = strip_width(c, u), filters = 9 * c->c;
-    float *U = j->to->U + (size_t)(f / width) * width * c->c + f % width;
-    u->winograd.filters(j->to->m, c->weights + (size_t)f * filters, filters,
+    float *U = j->U + (size_t)(f / width) * width * c->c + f % width;
+    u->winograd.filters(j->m, c->weights + (size_t)f * filters, filters,
                         min_int(u->vl, c->n - f), c->c, U, u_point(c, u), width);
 }
 
-static void free_filters(void *data)
+static bool make_filters(void *U, const void *job)
 {
-    filters *f = data;
-    if (f) free(f->U);
-    free(f);
+    filter_job j = *(const filter_job *)job;
+    j.U = U;
+    return !gemm_parallel(j.threads, ceil_div(j.c->n, j.u->vl), transform_filters, &j);
 }
 
-/* NULL without memory. */
-static filters *make_filters(const conv_call *c, int m, const gemm_context *context)
+/* NULL without memory. The caller frees *own. */
+static const float *get_filters(const conv_call *c, int m, const gemm_context *x, void **own)
 {
-    const gemm_ukernel *u = context->isa;
-    const size_t bytes = points_of(m) * u_point(c, u) * sizeof(float);
-    filters *f = malloc(sizeof *f);
-    if (!f) return NULL;
-    *f = (filters){u, m, bytes, gemm_alloc_large(bytes)};
-    filter_job job = {c, f};
-    if (f->U && !gemm_parallel(context->threads, ceil_div(c->n, u->vl), transform_filters, &job))
-        return f;
-    free_filters(f);
-    return NULL;
-}
-
-/* From the plan, or made for it. The caller frees what is not kept: *own is then true. */
-static filters *get_filters(const conv_call *c, int m, const gemm_context *context, bool *own)
-{
-    gemm_kept *kept = context->kept;
-    filters *f = gemm_kept_data(kept, free_filters);
-    *own = false;
-    if (f && f->u == context->isa && f->m == m) return f;
-    if (kept) gemm_drop_kept(kept);
-    f = make_filters(c, m, context);
-    *own = f && !gemm_keep(kept, f, f->bytes, free_filters);
-    return f;
+    const filter_job job = {c, x->isa, m, x->threads, NULL};
+    const packed_form form = {x->isa, m, points_of(m) * u_point(c, x->isa) * sizeof(float),
+                              make_filters};
+    return packed_keep(x->kept, &form, &job, own);
 }
 
 /* ---- a layer ---- */
@@ -487,16 +462,15 @@ static int run_winograd(const conv_call *c, const layer_call *shortcut,
 {
     layer l;
     packed_get(choice, &l, sizeof l);
-    bool own;
-    filters *f = get_filters(c, l.m, context, &own);
-    if (!f) return -1;
+    void *own;
     l.c = c;
-    l.U = f->U;
+    l.U = get_filters(c, l.m, context, &own);
+    if (!l.U) return -1;
     l.shortcut = shortcut;
     const int status = l.by_strips
                            ? gemm_parallel(l.threads, l.strips, compute_strip, &l)
                            : run_phases(&l);
-    if (own) free_filters(f);
+    free(own);
     if (!status) context->note->transform = gemm_winograd_transform(l.m);
     return status;
 }

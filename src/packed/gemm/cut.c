@@ -21,7 +21,7 @@
  * The grid with the least time is taken. It is a row for a wide C, a column for a high C, and with
  * many threads it is often both.
  */
-#include "packed/gemm/cut.h"
+#include "packed/gemm/plan.h"
 
 #include "util/ints.h"
 

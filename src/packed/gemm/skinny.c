@@ -9,9 +9,8 @@
  * Two columns are two vectors x. A group of rows is read for both while it is in L1.
  * Threads get consecutive parts of y, or rows of C. No sum is cut between two threads.
  */
-#include "packed/gemm/skinny.h"
+#include "packed/gemm/loops.h"
 
-#include "packed/gemm/plan.h"
 #include "util/ints.h"
 #include "util/threads.h"
 

@@ -17,12 +17,10 @@
  */
 #include "packed/half/half.h"
 
-#include "packed/half/nchwc.h"
-#include "packed/half/range.h"
 #include "packed/chain/chain.h"
 #include "packed/conv/nchwc.h"
 #include "packed/conv/way.h"
-#include "packed/gemm/workspace.h"
+#include "packed/gemm/memory.h"
 #include "packed/packed.h"
 #include "util/before.h"
 #include "util/caches.h"
@@ -69,8 +67,7 @@ static int pairs_of_group(const conv_call *c)
 
 /* What is kept for a layer. */
 typedef struct filters {
-    const gemm_pairs *kernels;  /* those that they are for */
-    float largest;              /* of the weights, as in range.h; 0 where nobody asks */
+    float largest;              /* of the weights, as in range.c; 0 where nobody asks */
     _Alignas(CACHE_LINE) gemm_pair pairs[];
 } filters;
 
@@ -85,12 +82,7 @@ static size_t filter_bytes(const conv_call *c, const gemm_pairs *p)
 {
     const size_t floats = (size_t)c->groups * filters_of_group(c, p) * pairs_of_group(c) *
                           c->size * c->size;
-    return sizeof(filters) + round_up(floats * sizeof(gemm_pair), CACHE_LINE);
-}
-
-static void free_filters(void *data)
-{
-    free(data);
+    return sizeof(filters) + floats * sizeof(gemm_pair);
 }
 
 /* Looked at once, so that the threads do not help. */
@@ -128,17 +120,27 @@ static void round_filters(const conv_call *c, const gemm_pairs *kernels, int fir
     }
 }
 
-/* All of them, or -1 without memory for a panel by rows. */
-static int make_filters(const conv_call *c, const gemm_pairs *kernels, gemm_pair *pairs)
+typedef struct filter_job {
+    const conv_call *c;
+    const gemm_pairs *kernels;
+} filter_job;
+
+/* False: no memory for a panel by rows. */
+static bool make_filters(void *data, const void *job)
 {
+    const conv_call *c = ((const filter_job *)job)->c;
+    const gemm_pairs *kernels = ((const filter_job *)job)->kernels;
+    filters *const f = data;
+    gemm_pair *pairs = f->pairs;
     const int filters = c->n / c->groups, mr = kernels->mr;
     const int K = pairs_of_group(c) * c->size * c->size;
+    f->largest = largest_weight(c, kernels);
     if (!kernels->panel) {
         round_filters(c, kernels, 0, c->n, pairs);
-        return 0;
+        return true;
     }
     gemm_pair *const rows = malloc((size_t)mr * K * sizeof *rows);
-    if (!rows) return -1;
+    if (!rows) return false;
     for (int group = 0; group < c->groups; ++group) {
         for (int i = 0; i < filters; i += mr, pairs += (size_t)mr * K) {
             const int count = min_int(mr, filters - i);
@@ -147,26 +149,7 @@ static int make_filters(const conv_call *c, const gemm_pairs *kernels, gemm_pair
         }
     }
     free(rows);
-    return 0;
-}
-
-/* The filters as pairs. *own: the caller frees them, because they are not kept. NULL: no memory. */
-static const filters *get_filters(const conv_call *c, const gemm_pairs *kernels, gemm_kept *kept,
-                                  filters **own)
-{
-    filters *f = gemm_kept_data(kept, free_filters);
-    if (f && f->kernels == kernels) return f;
-    if (kept) gemm_drop_kept(kept);
-    f = aligned_alloc(CACHE_LINE, filter_bytes(c, kernels));
-    if (!f) return NULL;
-    f->kernels = kernels;
-    f->largest = largest_weight(c, kernels);
-    if (make_filters(c, kernels, f->pairs)) {
-        free(f);
-        return NULL;
-    }
-    if (!gemm_keep(kept, f, filter_bytes(c, kernels), free_filters)) *own = f;
-    return f;
+    return true;
 }
 
 /* ---- the image ---- */
@@ -211,17 +194,34 @@ static int round_image(const conv_call *c, const gemm_pairs *kernels, gemm_pair 
 
 /* ---- the row of the table ---- */
 
-/* Runs the convolution of pairs the first way that takes it. Returns its name, or NULL. */
-static const char *run_pairs(const conv_call *c, const gemm_context *context)
+static void note_pairs(const gemm_context *context, const char *way, const gemm_pairs *p)
 {
-    static const packed_way *const ways[] = {&packed_way_polyphase, &packed_way_implicit,
-                                             &packed_way_pooled};
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; ++i) {
-        packed_choice choice = {.asked = context->way && !strcmp(context->way, ways[i]->name)};
-        if (!ways[i]->plan(c, context, &choice) && !ways[i]->run(c, NULL, &choice, context))
-            return ways[i]->name;
+    snprintf(context->note->algorithm, sizeof context->note->algorithm, "%s; %s", way,
+             p->format == GEMM_FP16 ? "fp16" : "bf16");
+}
+
+/* As `context`, with products of pairs. */
+static gemm_context context_of(const gemm_context *context, const gemm_pairs *p, gemm_kept *kept)
+{
+    gemm_context inner = *context;
+    inner.isa = gemm_pairs_ukernel(p);
+    inner.kept = kept;
+    return inner;
+}
+
+/* Runs the convolution in pairs the first of `count` ways that takes it. False: there is none. */
+static bool run_pairs(const conv_call *c, const packed_way *const *ways, int count,
+                      const gemm_pairs *p, gemm_kept *kept, const gemm_context *context)
+{
+    const gemm_context inner = context_of(context, p, kept);
+    for (int i = 0; i < count; ++i) {
+        packed_choice choice = {.asked = ways[i] == &packed_way_nchwc ||
+                                         (context->way && !strcmp(context->way, ways[i]->name))};
+        if (ways[i]->plan(c, &inner, &choice) || ways[i]->run(c, NULL, &choice, &inner)) continue;
+        note_pairs(context, ways[i]->name, p);
+        return true;
     }
-    return NULL;
+    return false;
 }
 
 /* As under `packed`, and what is kept stays for the next image. */
@@ -235,30 +235,28 @@ static gemm_status convolve_single(const conv_call *c, const gemm_context *conte
 static gemm_status convolve_pairs(const conv_call *c, const gemm_pairs *p,
                                   const gemm_context *context)
 {
-    filters *own = NULL;
-    const filters *kept = get_filters(c, p, context->kept, &own);
+    static const packed_way *const ways[] = {&packed_way_polyphase, &packed_way_implicit,
+                                             &packed_way_pooled};
+    const packed_form form = {p, 0, filter_bytes(c, p), make_filters};
+    const filter_job job = {c, p};
+    void *own;
+    const filters *kept = packed_keep(context->kept, &form, &job, &own);
     if (kept && !packed_half_fits(p, kept->largest, largest_input(c, p, context->threads))) {
         free(own);
         return convolve_single(c, context);
     }
     packed_workspace *w = kept ? packed_take_workspace(image_floats(c)) : NULL;
-    const char *way = NULL;
+    bool done = false;
     if (w && !round_image(c, p, (gemm_pair *)w->data, context->threads)) {
         conv_call of_pairs = *c;
         of_pairs.c = c->groups * pairs_of_group(c);
         of_pairs.input = w->data;
         of_pairs.weights = (const float *)kept->pairs;
-        gemm_context inner = *context;
-        inner.isa = gemm_pairs_ukernel(p);
-        inner.kept = NULL;
-        way = run_pairs(&of_pairs, &inner);
+        done = run_pairs(&of_pairs, ways, sizeof ways / sizeof *ways, p, NULL, context);
     }
     if (w) packed_give_workspace(w);
     free(own);
-    if (!way) return GEMM_DECLINED;
-    snprintf(context->note->algorithm, sizeof context->note->algorithm, "%s; %s", way,
-             packed_half_name(p));
-    return GEMM_DONE;
+    return done ? GEMM_DONE : GEMM_DECLINED;
 }
 
 /* How a convolution runs. */
@@ -269,6 +267,14 @@ typedef enum form {
     PAIRS_IN_NCHWC
 } form;
 
+/* Whether the products of these layers can be in pairs in nchwc. */
+static bool fits_nchwc(const conv_call *c, int count)
+{
+    for (int i = 0; i < count; ++i)
+        if (c[i].groups == 1 && (c[i].c > GEMM_PAIRS_MOST_K || (i > 0 && c[i].c % 2))) return false;
+    return true;
+}
+
 /* A 1x1 layer over all places, which no way but `implicit` and `nchwc` computes. Where nchwc stays
    in single precision, so do few channels: they are multiplied in the time that rounding takes. */
 static form form_of_pointwise(const conv_call *c, const gemm_ukernel *u, const gemm_pairs *p)
@@ -277,7 +283,7 @@ static form form_of_pointwise(const conv_call *c, const gemm_ukernel *u, const g
     if (is_bound_by_image(c)) return SINGLE;
     const bool in_nchwc = packed_prefers_nchwc(c, u);
     if (!p->nchwc) return in_nchwc || c->c < FEW_CHANNELS ? SINGLE : PAIRS;
-    return in_nchwc && packed_half_nchwc_fits(c, 1) ? PAIRS_IN_NCHWC : PAIRS;
+    return in_nchwc && fits_nchwc(c, 1) ? PAIRS_IN_NCHWC : PAIRS;
 }
 
 static bool is_plain_pointwise(const conv_call *c)
@@ -309,18 +315,16 @@ static form form_of(const conv_call *c, const gemm_context *context, const gemm_
 static gemm_status convolve_nchwc(const conv_call *c, const gemm_pairs *p,
                                   const gemm_context *context)
 {
-    if (packed_half_nchwc(c, p, context)) return GEMM_DECLINED;
-    snprintf(context->note->algorithm, sizeof context->note->algorithm, "nchwc; %s",
-             packed_half_name(p));
-    return GEMM_DONE;
+    const packed_way *const nchwc = &packed_way_nchwc;
+    return run_pairs(c, &nchwc, 1, p, context->kept, context) ? GEMM_DONE : GEMM_DECLINED;
 }
 
 /* "bf16: slower than winograd4" */
 static void weigh(const gemm_pairs *p, form f, gemm_note *note)
 {
-    char text[64];
+    char text[80];
     const bool pairs = strchr(note->algorithm, ';');
-    snprintf(text, sizeof text, "%s: %s%.30s", packed_half_name(p),
+    snprintf(text, sizeof text, "%s: %s%.30s", p->format == GEMM_FP16 ? "fp16" : "bf16",
              f == SINGLE ? "slower than " : pairs ? "faster than single precision" : "no room",
              f == SINGLE ? note->algorithm : "");
     gemm_put_before(note->weighed, sizeof note->weighed, text);
@@ -353,9 +357,11 @@ gemm_status gemm_half_chain(const conv_call *convs, int count, const layer_call 
                     form_of_pointwise(&convs[i], context->isa, p) != SINGLE;
     }
     if (!in_pairs) return gemm_packed_chain(convs, count, shortcut, context, NULL);
-    if (in_pairs < count - 1 || !p->nchwc || !packed_half_nchwc_fits(convs, count))
-        return GEMM_DECLINED;
-    return packed_half_nchwc_chain(convs, count, shortcut, p, context);
+    if (in_pairs < count - 1 || !p->nchwc || !fits_nchwc(convs, count)) return GEMM_DECLINED;
+    const gemm_context inner = context_of(context, p, context->kept);
+    const gemm_status status = gemm_packed_chain(convs, count, shortcut, &inner, NULL);
+    if (status == GEMM_DONE) note_pairs(context, "chain", p);
+    return status;
 }
 
 gemm_status gemm_half_run(const gemm_op *op, const gemm_context *context, const void *params)

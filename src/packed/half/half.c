@@ -6,9 +6,7 @@
 #include "packed/half/half.h"
 
 #include "packed/gemm/loops.h"
-#include "packed/gemm/skinny.h"
-#include "packed/gemm/workspace.h"
-#include "packed/half/range.h"
+#include "packed/gemm/memory.h"
 #include "packed/packed.h"
 #include "util/ints.h"
 #include "util/threads.h"
@@ -52,11 +50,6 @@ const gemm_half_params gemm_half_bf16 = {.format = GEMM_BF16},
 const gemm_pairs *packed_half_pairs(const gemm_half_params *params, const gemm_ukernel *u)
 {
     return params->pairs ? params->pairs : gemm_pairs_find(params->format, u);
-}
-
-const char *packed_half_name(const gemm_pairs *p)
-{
-    return p->format == GEMM_FP16 ? "fp16" : "bf16";
 }
 
 /* ---- A ---- */

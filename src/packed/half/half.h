@@ -2,7 +2,7 @@
 /*
  * The rows `packed_bf16` and `packed_fp16`: products of operands of 16 bits (packed/isa/pairs.h).
  * What would gain nothing runs as under `packed`, in single precision. So does what fp16 has no
- * numbers for: range.h.
+ * numbers for: range.c.
  */
 #ifndef PACKED_HALF_H
 #define PACKED_HALF_H
@@ -32,7 +32,7 @@ gemm_row_chain gemm_half_chain;
 /* These, and layers as under `packed`. */
 gemm_row_run gemm_half_run;
 
-/* NULL, or why `packed_fp16` cannot run here: only arm64 has micro-kernels for it. The portable
+/* NULL, or why `packed_fp16` cannot run here: only Armv8.2 has micro-kernels for it. The portable
    form is slower than `packed`, and is for tests. params is not used. */
 const char *gemm_half_fp16_unusable(const void *params);
 
@@ -40,10 +40,16 @@ const char *gemm_half_fp16_unusable(const void *params);
 extern const gemm_rounding gemm_half_bf16_rounding;
 extern gemm_rounding gemm_half_fp16_rounding;
 
+/* The largest finite magnitude of rows x columns floats, rows ld apart. INFINITY: there was no
+   memory to look. */
+float packed_half_largest(const float *x, int rows, int columns, size_t ld, int threads);
+
+/* Whether fp16 has numbers for operands of such magnitudes, and for their sums. A call with others
+   is computed in single precision, because an infinite product would spoil all that follows.
+   Infinite ones and NaN stay what they are, and so do products with them. */
+bool packed_half_fits(const gemm_pairs *, float a, float b);
+
 /* The micro-kernels that a row takes. */
 const gemm_pairs *packed_half_pairs(const gemm_half_params *, const gemm_ukernel *);
-
-/* "bf16" or "fp16". */
-const char *packed_half_name(const gemm_pairs *);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "packed/half/range.h"
+/* What fp16 has numbers for: see half.h. */
+#include "packed/half/half.h"
 
 #include "util/ints.h"
 #include "util/threads.h"

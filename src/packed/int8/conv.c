@@ -18,13 +18,11 @@
  * stay in L2. A is read through: a panel meets all strips of the block. A sum of K products stays
  * in registers, so nothing is added twice.
  */
-#include "packed/int8/int8.h"
-
 #include "int8/layer.h"
 #include "int8/scales.h"
 #include "packed/chain/chain.h"
 #include "packed/conv/product.h"
-#include "packed/gemm/workspace.h"
+#include "packed/gemm/memory.h"
 #include "packed/isa/quads.h"
 #include "packed/packed.h"
 #include "util/before.h"
@@ -80,8 +78,7 @@ static int padded_rows(const layout *l)
 
 static size_t filter_bytes(const layout *l)
 {
-    const size_t quads = (size_t)padded_rows(l) * (2 + (size_t)l->quads);
-    return round_up(quads * sizeof(gemm_quad), CACHE_LINE);
+    return (size_t)padded_rows(l) * (2 + (size_t)l->quads) * sizeof(gemm_quad);
 }
 
 static filters filters_at(const layout *l, void *data)
@@ -98,8 +95,7 @@ static int sum_of_bytes(gemm_quad q)
     return sum;
 }
 
-/* Rounds a filter. Quads of its panel are `width` apart. Returns false where a weight is not
-   finite. */
+/* Rounds a filter. Quads of its panel are `width` apart. False as below. */
 static bool round_filter(const layout *l, int zero, const float *w, float *step, int32_t *start,
                          gemm_quad *to)
 {
@@ -117,49 +113,37 @@ static bool round_filter(const layout *l, int zero, const float *w, float *step,
     return true;
 }
 
-static bool round_filters(const layout *l, int zero, const filters *f)
+/* A layer, and its byte of 0. */
+typedef struct filter_job {
+    const layout *l;
+    int zero;
+} filter_job;
+
+/* False: a weight is not finite. */
+static bool make_filters(void *data, const void *job)
 {
+    const layout *l = ((const filter_job *)job)->l;
+    const filters f = filters_at(l, data);
     const int width = l->width;
+    memset(data, 0, filter_bytes(l));
     for (int n = 0; n < l->c->n; ++n) {
         const int m = n % l->filters, panel = n / l->filters * l->panels + m / width;
         const int row = panel * width + m % width;
-        gemm_quad *const to = f->panels + (size_t)panel * l->quads * width + m % width;
-        if (!round_filter(l, zero, l->c->weights + (size_t)n * l->channels * l->taps,
-                          &f->step[row], &f->start[row], to))
+        gemm_quad *const to = f.panels + (size_t)panel * l->quads * width + m % width;
+        if (!round_filter(l, ((const filter_job *)job)->zero,
+                          l->c->weights + (size_t)n * l->channels * l->taps, &f.step[row],
+                          &f.start[row], to))
             return false;
     }
     return true;
 }
 
-/* Two functions, because they tell what is kept. */
-static void free_filters(void *data)
+/* The filters, for this byte of 0. The caller frees *own. */
+static void *get_filters(const layout *l, int zero, gemm_kept *kept, void **own)
 {
-    free(data);
-}
-
-static void free_vectors(void *data)
-{
-    free(data);
-}
-
-/* The filters, for this byte of 0. *own: the caller frees it, because they are not kept. NULL:
-   there is no memory, or a weight is not finite. */
-static void *get_filters(const layout *l, int zero, gemm_kept *kept, void (*free_them)(void *),
-                         void **own)
-{
-    void *data = gemm_kept_data(kept, free_them);
-    if (data) return data;
-    if (kept) gemm_drop_kept(kept);
-    data = aligned_alloc(CACHE_LINE, filter_bytes(l));
-    if (!data) return NULL;
-    memset(data, 0, filter_bytes(l));
-    const filters f = filters_at(l, data);
-    if (!round_filters(l, zero, &f)) {
-        free(data);
-        return NULL;
-    }
-    if (!gemm_keep(kept, data, filter_bytes(l), free_them)) *own = data;
-    return data;
+    const packed_form form = {l->kernels, l->width, filter_bytes(l), make_filters};
+    const filter_job job = {l, zero};
+    return packed_keep(kept, &form, &job, own);
 }
 
 /* ---- the image ---- */
@@ -237,9 +221,10 @@ static int planes_of(const layout *l)
     return l->c->batch * l->c->groups * l->planes;
 }
 
-static int round_image(job *j, int threads)
+static int round_image(void *arg, int threads)
 {
     enum { PIECE = 16 * 1024 };     /* quads: fewer are rounded before a worker could help */
+    job *const j = arg;
     const layout *l = &j->l;
     j->piece = min_int(l->rows, max_int(1, PIECE / max_int(l->c->w, (int)l->row)));
     j->pieces = ceil_div(l->rows, j->piece);
@@ -251,60 +236,48 @@ static int round_image(job *j, int threads)
 
 /*
  * With a pool a strip has two halves: places of even rows of the output, and those below them. So
- * the blocks of 2x2 of a strip are whole, and their maxima are taken from a tile that is in L1.
+ * the blocks of 2x2 of a strip are whole, and their maxima are taken from a tile that is in L1. A
+ * half has room for whole blocks, because nr is a multiple of 4.
  */
-static int half_strip(const layout *l)
+static int halves(const layout *l)
 {
-    return l->kernels->nr / 2;
+    return l->c->pool ? 2 : 1;
 }
 
-/* Strips of an image, and the places of strip `i` in them; with a pool, of one half. */
+/* Columns of a half, or of a whole strip without a pool. */
+static int half_strip(const layout *l)
+{
+    return l->kernels->nr / halves(l);
+}
+
+/* Strips of an image, and the places of one half of strip `i`. */
 static int strips_of(const layout *l)
 {
-    const int places = gemm_conv_places(l->c);
-    return l->c->pool ? ceil_div(places / 2, half_strip(l)) : ceil_div(places, l->kernels->nr);
+    return ceil_div(gemm_conv_places(l->c) / halves(l), half_strip(l));
 }
 
 static int columns_of(const layout *l, int strip)
 {
-    const int places = gemm_conv_places(l->c), half = half_strip(l), nr = l->kernels->nr;
-    return l->c->pool ? min_int(half, places / 2 - strip * half)
-                      : min_int(nr, places - strip * nr);
+    const int half = half_strip(l);
+    return min_int(half, gemm_conv_places(l->c) / halves(l) - strip * half);
 }
 
-/* Both halves. Halves have room for whole blocks: nr is a multiple of 4. */
-static int find_pooled_runs(const layout *l, int strip, gemm_quads_run *runs)
-{
-    const conv_call *c = l->c;
-    const int half = half_strip(l), j0 = strip * half, n = columns_of(l, strip);
-    int count = 0;
-    for (int below = 0; below < 2; ++below) {
-        for (int at = 0; at < n; ++count) {
-            const int y = (j0 + at) / c->out_w * 2 + below, x = (j0 + at) % c->out_w;
-            const int length = min_int(c->out_w - x, n - at);
-            const size_t from = (size_t)y * c->stride * l->row + x;
-            runs[count] = (gemm_quads_run){from, below * half + at, length};
-            at += length;
-        }
-    }
-    return count;
-}
-
-/* Where the quads of a strip of B lie in a plane. Returns the number of runs. */
+/* Where the quads of a strip of B lie in a plane. Returns the number of runs. Rows without a gap
+   between them are one run. */
 static int find_runs(const layout *l, int strip, gemm_quads_run *runs)
 {
     const conv_call *c = l->c;
-    const int j0 = strip * l->kernels->nr, n = columns_of(l, strip);
+    const int rows = halves(l), half = half_strip(l), j0 = strip * half, n = columns_of(l, strip);
+    const bool dense = !c->pool && l->row == (size_t)c->out_w && c->stride == 1;
     int count = 0;
-    if (c->pool) return find_pooled_runs(l, strip, runs);
-    for (int at = 0; at < n; ++count) {
-        const int y = (j0 + at) / c->out_w, x = (j0 + at) % c->out_w;
-        const int length = min_int(c->out_w - x, n - at);
-        runs[count] = (gemm_quads_run){(size_t)y * c->stride * l->row + x, at, length};
-        at += length;
-        /* rows without a gap between them are one run */
-        if (count && (size_t)l->row == (size_t)c->out_w && c->stride == 1)
-            runs[--count].n += length;
+    for (int below = 0; below < rows; ++below) {
+        for (int at = 0, length; at < n; at += length) {
+            const int y = (j0 + at) / c->out_w * rows + below, x = (j0 + at) % c->out_w;
+            const size_t from = (size_t)y * c->stride * l->row + x;
+            length = min_int(c->out_w - x, n - at);
+            if (dense && count) runs->n += length;
+            else runs[count++] = (gemm_quads_run){from, below * half + at, length};
+        }
     }
     return count;
 }
@@ -502,8 +475,7 @@ gemm_status gemm_int8_conv(const conv_call *c, const gemm_context *context, cons
     if (!fits(&j.l, context->scale, context->way)) return convolve_single(c, context);
     if (gemm_activation_is_behind(c->activation))
         return packed_conv_behind(c, context, params, gemm_int8_conv);
-    void *own = NULL;
-    void *data = get_filters(&j.l, context->scale->zero, context->kept, free_filters, &own);
+    void *own, *data = get_filters(&j.l, context->scale->zero, context->kept, &own);
     if (!data) return gemm_packed_conv(c, context, NULL);
     j.f = filters_at(&j.l, data);
     const int no_memory = convolve(&j, context->scale, context->threads);
@@ -521,18 +493,16 @@ gemm_status gemm_int8_conv(const conv_call *c, const gemm_context *context, cons
 static gemm_status run_chain(const layout *l, const gemm_scale *of, const conv_call *c, int count,
                              const layer_call *shortcut, const gemm_context *context)
 {
-    const size_t rows = (size_t)padded_rows(l);
     gemm_kept *kept = context->chain_kept ? context->chain_kept[0] : NULL;
-    void *own = NULL, *data = get_filters(l, of->zero, kept, free_vectors, &own);
-    packed_workspace *w = data ? packed_take_workspace(2 * rows) : NULL;
+    void *own, *data = get_filters(l, of->zero, kept, &own);
+    packed_workspace *w = data ? packed_take_workspace(call_floats(l)) : NULL;
     gemm_status status = GEMM_DECLINED;
     if (w) {
-        const filters f = filters_at(l, data);
-        float *const scale = w->data, *const shift = scale + rows;
-        const packed_chain_quads q = {.kernels = l->kernels, .inverse = 1 / of->scale,
-                                      .zero = of->zero, .b = f.panels, .start = f.start,
-                                      .scale = scale, .shift = shift};
-        make_scales(l, &f, of->scale, scale, shift);
+        job j = {.l = *l, .f = filters_at(l, data)};
+        start_job(&j, of, w->data);
+        const packed_chain_quads q = {.kernels = l->kernels, .a = j.image, .round = round_image,
+                                      .job = &j, .b = j.f.panels, .start = j.f.start,
+                                      .scale = j.scale, .shift = j.shift};
         status = packed_chain(c, count, shortcut, &q, context);
         packed_give_workspace(w);
     }

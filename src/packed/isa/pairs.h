@@ -69,7 +69,7 @@ typedef struct gemm_pairs {
 /* All of this binary, in each format fastest first; its last one runs on every processor. NULL at
    the end. */
 extern const gemm_pairs *const gemm_pairs_all[];
-extern const gemm_pairs gemm_pairs_avx512_bf16, gemm_pairs_neon_fp16, gemm_pairs_portable_fp16;
+extern const gemm_pairs gemm_pairs_portable_fp16;
 
 /* The fastest of a format that this processor runs and whose base is u, or the portable one. */
 const gemm_pairs *gemm_pairs_find(gemm_format, const gemm_ukernel *u);

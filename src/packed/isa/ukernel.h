@@ -419,6 +419,7 @@ typedef struct gemm_ukernel {
     gemm_reorder_kernels reorder;
     gemm_winograd_kernels winograd;
     gemm_layers_kernels layers;
+    const struct gemm_pairs *pairs;     /* its products are of pairs (pairs.h); NULL: of floats */
     bool (*supported)(void);    /* by the processor and the system it runs on */
     bool reproducible;          /* the bits are those of all other reproducible kernels */
 } gemm_ukernel;

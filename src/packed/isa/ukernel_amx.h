@@ -18,9 +18,6 @@
  */
 
 enum { AMX_ROWS = 16, AMX_STEPS = 16, AMX_MR = 2 * AMX_ROWS };
-#define OWN_PANEL arrange_panel
-#define OWN_PRODUCT 0
-#define OWN_SUMS {0}
 enum { OWN_MR = AMX_MR, OWN_KC = 24 * AMX_STEPS, OWN_K_UNIT = AMX_STEPS };
 enum { ROW_BYTES = AMX_STEPS * sizeof(gemm_pair), STRIP_BYTES = NR * sizeof(float) };
 
@@ -221,7 +218,5 @@ static void own_panels(const gemm_tile *first, int count, int way, ptrdiff_t a_p
     _tile_release();
 }
 
-/* An A in panels is never swept. */
-#define own_sweep NULL
-
+#define own_panels own_panels
 #include "packed/isa/ukernel_amx_nchwc.h"

@@ -10,9 +10,6 @@
  */
 
 enum { OWN_MR = MR, OWN_KC = KC, OWN_K_UNIT = 4, PANEL_BLOCKS = OWN_MR / 2 };
-#define OWN_PANEL arrange_panel
-#define OWN_PRODUCT 0
-#define OWN_SUMS {0}
 
 /* See gemm_pairs. Rows behind the last one are zeroes. */
 static void arrange_panel(int rows, int K, const gemm_pair *a, size_t a_row, size_t a_step,
@@ -42,6 +39,7 @@ INLINE void bfmmla_tile(const gemm_tile *t, const int nv)
     const float *a = t->a, *b = t->b;
     const size_t b_row = t->b_row;
     vec sums[MOST_BLOCKS][BLOCK_COLUMNS], blocks[PANEL_BLOCKS], acc[MR][NV];
+    for (int i = 0; i < t->rows; ++i) prefetch_next(t, i, NV);
     clear_blocks(PANEL_BLOCKS, nv, sums);
     for (int p = t->kc / 2; p; --p, a += 2 * OWN_MR, b += 2 * b_row) {
         panel_blocks(a, true, blocks);
@@ -59,23 +57,4 @@ INLINE void bfmmla_tile(const gemm_tile *t, const int nv)
     }
 }
 
-#define TILE_NAME(v) JOIN(gemm_packed_8x##v##__, ISA)
-static NOINLINE void TILE_NAME(1)(const gemm_tile *t) { bfmmla_tile(t, 1); }
-static NOINLINE void TILE_NAME(2)(const gemm_tile *t) { bfmmla_tile(t, 2); }
-static NOINLINE void TILE_NAME(3)(const gemm_tile *t) { bfmmla_tile(t, 3); }
-
-static void own_tile(const gemm_tile *t)
-{
-    gemm_moves *m = t->moves;
-    for (int i = 0; i < t->rows; ++i) prefetch_next(t, i, NV);
-    if (m->left) move_pieces(m, t->kc);
-    switch ((t->cols - 1) / VL) {
-    case 0: TILE_NAME(1)(t); break;
-    case 1: TILE_NAME(2)(t); break;
-    default: TILE_NAME(3)(t);
-    }
-}
-
-/* An A in panels is never swept, and these have no function that runs over them. */
-#define own_panels NULL
-#define own_sweep NULL
+#define own_sums bfmmla_tile

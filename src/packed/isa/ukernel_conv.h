@@ -78,23 +78,6 @@ INLINE void copy_row(const float *src, int n, float *dst)
     }
 }
 
-/* `lines` rows of n floats, one behind the other, go to rows that are `pitch` floats apart. Rows of
-   few vectors are copied a column of vectors after the other, because a loop for each row would
-   end too often. */
-INLINE void copy_rows(const float *src, int n, int lines, float *dst, int pitch)
-{
-    enum { FEW = 5 * VL };
-    if (n < VL || n > FEW) {
-        for (int y = 0; y < lines; ++y) copy_row(src + y * n, n, dst + y * pitch);
-        return;
-    }
-    for (int j = 0; j < n; j += VL) {
-        const float *from = src + lesser(j, n - VL);
-        float *to = dst + lesser(j, n - VL);
-        for (int y = 0; y < lines; ++y, from += n, to += pitch) vstore(to, vload(from));
-    }
-}
-
 /* Rows of a channel in two parts. */
 INLINE void split_in_two(const gemm_depthwise *d, const float *src, int lines, float *band)
 {
@@ -109,42 +92,14 @@ INLINE void split_in_two(const gemm_depthwise *d, const float *src, int lines, f
     }
 }
 
-/* src[3 * i + j] goes to to[j][i], for whole threes. The compiler makes vectors of it. */
-INLINE void split_threes(const float *restrict src, int threes, float *restrict to0,
-                         float *restrict to1, float *restrict to2)
-{
-    for (int i = 0; i < threes; ++i) {
-        to0[i] = src[3 * i];
-        to1[i] = src[3 * i + 1];
-        to2[i] = src[3 * i + 2];
-    }
-}
-
-/* The same for fours. */
-INLINE void split_fours(const float *restrict src, int fours, float *restrict to0,
-                        float *restrict to1, float *restrict to2, float *restrict to3)
-{
-    for (int i = 0; i < fours; ++i) {
-        to0[i] = src[4 * i];
-        to1[i] = src[4 * i + 1];
-        to2[i] = src[4 * i + 2];
-        to3[i] = src[4 * i + 3];
-    }
-}
-
 /* Rows of a channel in any number of parts. */
 INLINE void split_in_parts(const gemm_depthwise *d, const float *src, int lines, float *band)
 {
     const int parts = gemm_depthwise_parts(d), n = lesser(d->w, d->pitch - d->pad);
-    const int whole = parts == 3 || parts == 4 ? n / parts * parts : 0;
     for (int y = 0; y < lines; ++y, src += d->w, band += d->pitch) {
-        float *to[4];
-        for (int j = 0; j < 4; ++j) to[j] = band + gemm_depthwise_column(d, j + d->pad);
-        if (parts == 3) split_threes(src, n / 3, to[0], to[1], to[2]);
-        if (parts == 4) split_fours(src, n / 4, to[0], to[1], to[2], to[3]);
-        for (int first = 0; first < lesser(parts, n - whole); ++first) {
-            float *dst = band + gemm_depthwise_column(d, whole + first + d->pad);
-            for (int x = whole + first; x < n; x += parts) *dst++ = src[x];
+        for (int first = 0; first < lesser(parts, n); ++first) {
+            float *dst = band + gemm_depthwise_column(d, first + d->pad);
+            for (int x = first; x < n; x += parts) *dst++ = src[x];
         }
     }
 }
@@ -168,10 +123,8 @@ static void fill_band(const gemm_depthwise *d, int y0, int y1, float *band)
         split_in_two(d, src, lines, pixels);
     } else if (parts > 2) {
         split_in_parts(d, src, lines, pixels);
-    } else if (d->w <= pitch - d->pad) {
-        copy_rows(src, d->w, lines, pixels + d->pad, pitch);
     } else {
-        const int n = pitch - d->pad;
+        const int n = lesser(d->w, pitch - d->pad);
         for (int y = 0; y < lines; ++y) copy_row(src + y * d->w, n, pixels + d->pad + y * pitch);
     }
 }
@@ -208,16 +161,18 @@ INLINE void depthwise_vectors(const int rows, const int size, const int stride,
     }
 }
 
-/* The same for a filter of any size. */
-INLINE void depthwise_any(const int rows, int size, int stride, const float *in, int pitch,
-                          const float *weights, vec acc[GEMM_DEPTHWISE_ROWS])
+/* The same for a filter of any size, whose weights lie in memory. */
+INLINE void depthwise_any(const int rows, int size, int stride, const bool in_nchwc,
+                          const float *in, int pitch, const float *weights,
+                          vec acc[GEMM_DEPTHWISE_ROWS])
 {
     UNROLL
     for (int r = 0; r < rows; ++r) acc[r] = vzero();
     for (int ky = 0; ky < size; ++ky) {
         for (int kx = 0; kx < size; ++kx) {
-            const vec weight = vset1(weights[ky * size + kx]);
-            const float *at = in + ky * pitch + tap_at(kx, stride, false, pitch);
+            const int q = ky * size + kx;
+            const vec weight = in_nchwc ? vload(weights + q * VL) : vset1(weights[q]);
+            const float *at = in + ky * pitch + tap_at(kx, stride, in_nchwc, pitch);
             UNROLL
             for (int r = 0; r < rows; ++r) {
                 acc[r] = vfma(weight, vload(at + r * stride * pitch), acc[r]);
@@ -226,11 +181,6 @@ INLINE void depthwise_any(const int rows, int size, int stride, const float *in,
     }
 }
 
-/*
- * Packs n places of kc rows of a strip: those from column x on of an output's row. `band` holds the
- * rows of all channels that it needs, `apart` floats from channel to channel. Row 0 is tap
- * `first`; after the last tap of a channel comes tap 0 of the next one.
- */
 static void pack_band(const gemm_depthwise *d, const float *band, size_t apart, int first, int kc,
                       int x, int n, float *strip)
 {
@@ -282,7 +232,7 @@ INLINE void depthwise_rows(const gemm_depthwise *d, const int rows, const int si
         if (size) {
             depthwise_vectors(rows, size, stride, false, in + from, pitch, kept, acc);
         } else {
-            depthwise_any(rows, d->size, d->stride, in + from, pitch, weights, acc);
+            depthwise_any(rows, d->size, d->stride, false, in + from, pitch, weights, acc);
         }
         if (last >= 0 && leaky) {
             depthwise_store(LEAKY, rows, scale, shift, slope, out + from, width, false, acc);

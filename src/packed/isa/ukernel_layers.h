@@ -57,13 +57,8 @@ static void max_pairs(int n, const float *top, const float *bottom, float *max)
 
 /* ---- pixels, sums, shortcuts ---- */
 
-/* The compiler vectorizes a constant number of times. */
 static void repeat(int n, const float *x, float alpha, int times, float *y)
 {
-    if (times == 2) {
-        for (int i = 0; i < n; ++i) y[2 * i] = y[2 * i + 1] = alpha * x[i];
-        return;
-    }
     for (int i = 0; i < n; ++i, y += times) {
         for (int k = 0; k < times; ++k) y[k] = alpha * x[i];
     }

@@ -24,16 +24,7 @@ INLINE void nchwc_depthwise_rows(const gemm_nchwc_depthwise *d, const int rows, 
         if (size) {
             depthwise_vectors(rows, size, stride, true, in, d->pitch, kept, acc);
         } else {
-            UNROLL
-            for (int r = 0; r < rows; ++r) acc[r] = vzero();
-            for (int q = 0; q < d->size * d->size; ++q) {
-                const vec weight = vload(d->weights + q * VL);
-                const float *at = in + q / d->size * d->pitch + q % d->size * VL;
-                UNROLL
-                for (int r = 0; r < rows; ++r) {
-                    acc[r] = vfma(weight, vload(at + r * d->stride * d->pitch), acc[r]);
-                }
-            }
+            depthwise_any(rows, d->size, d->stride, true, in, d->pitch, d->weights, acc);
         }
         if (leaky) {
             depthwise_store(LEAKY, rows, scale, shift, slope, out, row, false, acc);

@@ -7,18 +7,46 @@
  *   vfma_to(c, a, b)    c += the products of pairs
  *   pair_rows(), pair_along()   as in gemm_pairs
  *   pair_supported()    whether the processor runs them, beside the base
- *   OWN_TILE            the file of a tile of another kind, or nothing. Then also:
- *   OWN_FORMAT, OWN_PART    of gemm_pairs; without OWN_TILE they are GEMM_BF16 and 2/3
- *   OWN_NCHWC_STEPS     with OWN_TILE: the file of nchwc_steps() of another kind, or nothing: then
- *                       products in nchwc are not in pairs
- *   OWN_SUPPORTED       what the processor must have beside the rest; need not be defined
+ *
+ * and where the usual ones do not fit:
+ *
+ *   OWN_FORMAT, OWN_PART    of gemm_pairs: GEMM_BF16 and 2/3
+ *   OWN_TILE            the file of a tile of another kind. It has arrange_panel(), which is
+ *                       gemm_pairs.panel, OWN_MR, OWN_KC, OWN_K_UNIT and own_tile(), or own_sums()
+ *                       for a tile of nv vectors. And it may have own_panels, OWN_PRODUCT, OWN_SUMS
+ *   OWN_NCHWC_STEPS     the file of nchwc_steps() of another kind
+ *   OWN_NCHWC, OWN_NCHWC_COST   of gemm_pairs. With OWN_TILE and none of the last two, products in
+ *                       nchwc are not in pairs
+ *   OWN_SUPPORTED       what the processor must have beside the rest
  */
 
 #ifdef OWN_TILE
 #include OWN_TILE
 #endif
 
-#if !defined(OWN_TILE) || defined(OWN_NCHWC_STEPS)
+#ifdef own_sums
+#define TILE_NAME(nv) JOIN(gemm_packed_own_##nv##__, ISA)
+static NOINLINE void TILE_NAME(1)(const gemm_tile *t) { own_sums(t, 1); }
+static NOINLINE void TILE_NAME(2)(const gemm_tile *t) { own_sums(t, 2); }
+static NOINLINE void TILE_NAME(3)(const gemm_tile *t) { own_sums(t, 3); }
+
+static void own_tile(const gemm_tile *t)
+{
+    gemm_moves *m = t->moves;
+    if (m->left) move_pieces(m, t->kc);
+    switch ((t->cols - 1) / VL) {
+    case 0: TILE_NAME(1)(t); break;
+    case 1: TILE_NAME(2)(t); break;
+    default: TILE_NAME(3)(t);
+    }
+}
+#endif
+
+#ifdef OWN_NCHWC
+#define NCHWC_PAIRS OWN_NCHWC
+#elif defined(OWN_TILE) && !defined(OWN_NCHWC_STEPS)
+#define NCHWC_PAIRS NULL
+#else
 #define NCHWC_PAIRS nchwc_pairs
 
 /* Pairs of n places of all steps, as gemm_nchwc has A. */
@@ -53,10 +81,20 @@ static void nchwc_pairs(const gemm_nchwc *l)
     }
 }
 
-#elif defined(OWN_NCHWC)
-#define NCHWC_PAIRS OWN_NCHWC
-#else
-#define NCHWC_PAIRS NULL
+#endif
+
+#ifndef OWN_FORMAT
+#define OWN_FORMAT GEMM_BF16
+#define OWN_PART (2. / 3)
+#endif
+
+#ifndef OWN_PRODUCT
+#define OWN_PRODUCT 0
+#define OWN_SUMS {0}
+#endif
+
+#ifndef own_panels
+#define own_panels NULL
 #endif
 
 #ifndef OWN_NCHWC_COST
@@ -78,23 +116,20 @@ static bool all_supported(void)
 
 const gemm_pairs JOIN(gemm_pairs_, ISA) = {
     .name = STRING(ISA),
-    .base = &PAIRS,
-#ifdef OWN_TILE
     .format = OWN_FORMAT,
+    .base = &PAIRS,
+    .part = OWN_PART,
+#ifdef OWN_TILE
     .mr = OWN_MR,
     .kc = OWN_KC,
     .k_unit = OWN_K_UNIT,
     .only_in_l2 = OWN_ONLY_IN_L2,
-    .part = OWN_PART,
-    .panel = OWN_PANEL,
+    .panel = arrange_panel,
     .most_product = OWN_PRODUCT,
     .sums = OWN_SUMS,
     .multiply.tile = own_tile,
     .multiply.panels = own_panels,
-    .multiply.sweep = own_sweep,
 #else
-    .format = GEMM_BF16,
-    .part = 2. / 3,
     .multiply.tile = tile,
 #if TURN
     .multiply.panels = all_panels,

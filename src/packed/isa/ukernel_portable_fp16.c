@@ -1,11 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* Pairs of fp16 on any processor: conversions by integers, and the tile of ukernel_generic.c. */
+/* Pairs of fp16 on any processor, for tests: the tile of ukernel_generic.c. A half becomes a float
+   at each product. */
 #include "packed/isa/pairs.h"
 
 #define ISA portable_fp16
 #define PAIRS gemm_ukernel_generic
-#define WIDE_MR 4
-#define GROUP 4
+#define OWN_FORMAT GEMM_FP16
+#define OWN_PART 1      /* what Winograd's algorithm saves in single precision, it saves here too */
+#define OWN_NCHWC NULL
+#define vfma_to(c, a, b) ((c) = add_pairs(c, a, b))
+
+typedef float four __attribute__((vector_size(16)));
+typedef uint32_t four_pairs __attribute__((vector_size(16)));
+
+/* The lower halves. As a float of their bits one is 2^112 times too small, and infinity and NaN are
+   finite. */
+INLINE four widen(four_pairs x)
+{
+    const four_pairs bits = (x & 0x7fff) << 13;
+    const four_pairs special = (four_pairs)(bits >= 0x0f800000) & 0x7f800000;
+    return (four)((four_pairs)((four)bits * 0x1p112f) | special | (x & 0x8000) << 16);
+}
+
+static __attribute__((noinline)) four add_pairs(four c, four a, four b)
+{
+    const four_pairs x = (four_pairs)a, y = (four_pairs)b;
+    c += widen(x) * widen(y);
+    return c + widen(x >> 16) * widen(y >> 16);
+}
 
 /* Below 2^-14 a half is a multiple of 2^-24. */
 static uint32_t small_half(uint32_t magnitude)
@@ -17,7 +39,7 @@ static uint32_t small_half(uint32_t magnitude)
     return whole + (rest > half || (rest == half && whole & 1));
 }
 
-static uint32_t half_of(float value)
+static uint32_t round_half(float value)
 {
     uint32_t x;
     __builtin_memcpy(&x, &value, sizeof x);
@@ -28,47 +50,9 @@ static uint32_t half_of(float value)
     return sign | ((magnitude + 0xfff + (magnitude >> 13 & 1) - 0x38000000) >> 13);
 }
 
-/* A small half is a whole number times 2^-24, so that no denormal float is needed. */
-static float float_of(uint32_t half)
-{
-    const uint32_t sign = (half & 0x8000) << 16, exponent = half >> 10 & 31, digits = half & 0x3ff;
-    uint32_t x = exponent == 31 ? 0x7f800000 | digits << 13 : (exponent + 112) << 23 | digits << 13;
-    if (!exponent) {
-        const float small = (float)digits * 0x1p-24f;
-        __builtin_memcpy(&x, &small, sizeof x);
-    }
-    x |= sign;
-    float value;
-    __builtin_memcpy(&value, &x, sizeof value);
-    return value;
-}
-
-INLINE void pairs_of_rows(const float *low, const float *high, gemm_pair *pairs)
-{
-    for (int j = 0; j < GROUP; ++j) pairs[j] = half_of(low[j]) | half_of(high[j]) << 16;
-}
-
-INLINE void pairs_along(const float *x, gemm_pair *pairs)
-{
-    for (int p = 0; p < GROUP; ++p) pairs[p] = half_of(x[2 * p]) | half_of(x[2 * p + 1]) << 16;
-}
-
-INLINE void floats_of_rows(const gemm_pair *pairs, float *low, float *high)
-{
-    for (int j = 0; j < GROUP; ++j) {
-        low[j] = float_of(pairs[j] & 0xffff);
-        high[j] = float_of(pairs[j] >> 16);
-    }
-}
-
-INLINE void floats_along(const gemm_pair *pairs, float *x)
-{
-    for (int p = 0; p < GROUP; ++p) {
-        x[2 * p] = float_of(pairs[p] & 0xffff);
-        x[2 * p + 1] = float_of(pairs[p] >> 16);
-    }
-}
+#define PAIR(low, high) (round_half(low) | round_half(high) << 16)
+#include "packed/isa/ukernel_round.h"
 
 static bool pair_supported(void) { return true; }
 
-#include "packed/isa/ukernel_widen.h"
+#include "packed/isa/ukernel_generic.c"

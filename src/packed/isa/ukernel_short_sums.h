@@ -20,7 +20,6 @@
  */
 
 enum { OWN_MR = 16, OWN_KC = 128, OWN_K_UNIT = 16, RUN = 16, STEP = OWN_MR };
-#define OWN_PANEL arrange_panel
 #define OWN_PRODUCT 2000
 #define OWN_SUMS {.product = 0x1p-6 + 0x1p-10, .sum = 0x1p-25}
 
@@ -99,22 +98,4 @@ INLINE void short_tile(const gemm_tile *t, const int nv)
     store_rows(t, nv, rows);
 }
 
-#define TILE(nv) JOIN(gemm_packed_16x##nv##__, ISA)
-static NOINLINE void TILE(3)(const gemm_tile *t) { short_tile(t, 3); }
-static NOINLINE void TILE(2)(const gemm_tile *t) { short_tile(t, 2); }
-static NOINLINE void TILE(1)(const gemm_tile *t) { short_tile(t, 1); }
-
-static void own_tile(const gemm_tile *t)
-{
-    gemm_moves *m = t->moves;
-    if (m->left) move_pieces(m, t->kc);
-    switch ((t->cols - 1) / VL) {
-    case 0: TILE(1)(t); break;
-    case 1: TILE(2)(t); break;
-    default: TILE(3)(t);
-    }
-}
-
-/* An A in panels is never swept, and these have no function that runs over them. */
-#define own_panels NULL
-#define own_sweep NULL
+#define own_sums short_tile

@@ -19,54 +19,44 @@ INLINE void add_part(const int rows, int n, const vec *xp, const float *m, size_
     }
 }
 
-/*
- * add_rows() for a constant number of rows. Each row of m is a stream of its own, which the
- * processor's prefetching follows. `far`, a constant too, says that m comes from beyond L2. Far
- * rows are read four aligned vectors at a time, near rows two vectors at any address.
- */
-INLINE void add_so_many_rows(const int rows, const bool far, int n, const float *x, const float *m,
-                             size_t ld, float *y)
+/* add_rows() for a constant number of rows. Each row of m is a stream of its own, which the
+   processor's prefetching follows. */
+INLINE void add_so_many_rows(const int rows, int n, const float *x, const float *m, size_t ld,
+                             float *y)
 {
-    const int wide = far ? 4 : 2;
+    enum { WIDE = 2 };
+    int j = 0;
     vec xp[GEMM_ADD_ROWS];
     UNROLL
     for (int p = 0; p < rows; ++p) xp[p] = vset1(x[p]);
-    int j = far ? (int)(-((uintptr_t)m / sizeof(float)) % VL) : 0;
-    if (j > 0) add_part(rows, j, xp, m, ld, y);
-    for (; j + wide * VL <= n; j += wide * VL) {
+    for (; j + WIDE * VL <= n; j += WIDE * VL) {
         const float *at = m + j;
-        vec sum[4];
+        vec sum[WIDE];
         UNROLL
-        for (int v = 0; v < wide; ++v) sum[v] = vzero();
+        for (int v = 0; v < WIDE; ++v) sum[v] = vzero();
         UNROLL
         for (int p = 0; p < rows; ++p, at += ld) {
             UNROLL
-            for (int v = 0; v < wide; ++v) sum[v] = vfma(xp[p], vload(at + v * VL), sum[v]);
+            for (int v = 0; v < WIDE; ++v) sum[v] = vfma(xp[p], vload(at + v * VL), sum[v]);
         }
         UNROLL
-        for (int v = 0; v < wide; ++v) vstore(y + j + v * VL, vload(y + j + v * VL) + sum[v]);
+        for (int v = 0; v < WIDE; ++v) vstore(y + j + v * VL, vload(y + j + v * VL) + sum[v]);
     }
     for (; j < n; j += VL) add_part(rows, lesser(n - j, VL), xp, m + j, ld, y + j);
 }
 
 static void add_rows(int rows, int n, const float *x, const float *m, size_t ld, float *y)
 {
-    enum { FAR = 64 * 1024 };   /* 256 KiB: fewer floats stay in L2 until they are used again */
     switch (rows) {
-    case 1: add_so_many_rows(1, false, n, x, m, ld, y); break;
-    case 2: add_so_many_rows(2, false, n, x, m, ld, y); break;
-    case 3: add_so_many_rows(3, false, n, x, m, ld, y); break;
-    case 4: add_so_many_rows(4, false, n, x, m, ld, y); break;
-    case 5: add_so_many_rows(5, false, n, x, m, ld, y); break;
-    case 6: add_so_many_rows(6, false, n, x, m, ld, y); break;
-    case 7: add_so_many_rows(7, false, n, x, m, ld, y); break;
-    case 8: add_so_many_rows(8, false, n, x, m, ld, y); break;
-    default:
-        if (n < FAR / GEMM_ADD_ROWS) {
-            add_so_many_rows(GEMM_ADD_ROWS, false, n, x, m, ld, y);
-        } else {
-            add_so_many_rows(GEMM_ADD_ROWS, true, n, x, m, ld, y);
-        }
+    case 1: add_so_many_rows(1, n, x, m, ld, y); break;
+    case 2: add_so_many_rows(2, n, x, m, ld, y); break;
+    case 3: add_so_many_rows(3, n, x, m, ld, y); break;
+    case 4: add_so_many_rows(4, n, x, m, ld, y); break;
+    case 5: add_so_many_rows(5, n, x, m, ld, y); break;
+    case 6: add_so_many_rows(6, n, x, m, ld, y); break;
+    case 7: add_so_many_rows(7, n, x, m, ld, y); break;
+    case 8: add_so_many_rows(8, n, x, m, ld, y); break;
+    default: add_so_many_rows(GEMM_ADD_ROWS, n, x, m, ld, y);
     }
 }
 

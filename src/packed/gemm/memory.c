@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* The workspace of the last call, and blocks that the driver keeps for a layer: see memory.h. */
+#include "packed/gemm/memory.h"
+
+#include "util/caches.h"
+#include "util/large.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+static _Atomic(packed_workspace *) idle;
+
+static void free_workspace(packed_workspace *w)
+{
+    if (w) free(w->data);
+    free(w);
+}
+
+__attribute__((destructor)) static void free_idle(void)
+{
+    free_workspace(atomic_exchange(&idle, NULL));
+}
+
+packed_workspace *packed_take_workspace(size_t floats)
+{
+    packed_workspace *w = atomic_exchange(&idle, NULL);
+    if (w && w->floats >= floats) return w;
+    free_workspace(w);
+    w = malloc(sizeof *w);
+    if (!w) return NULL;
+    *w = (packed_workspace){floats, gemm_alloc_large(floats * sizeof(float))};
+    if (w->data) return w;
+    free(w);
+    return NULL;
+}
+
+void packed_give_workspace(packed_workspace *w)
+{
+    free_workspace(atomic_exchange(&idle, w));
+}
+
+/* What is kept for a layer. */
+typedef struct block {
+    const void *of;
+    int how;
+    _Alignas(CACHE_LINE) unsigned char weights[];
+} block;
+
+static void free_block(void *b)
+{
+    free(b);
+}
+
+void *packed_keep(gemm_kept *kept, const packed_form *f, const void *job, void **own)
+{
+    block *b = gemm_kept_data(kept, free_block);
+    *own = NULL;
+    if (b && b->of == f->of && b->how == f->how) return b->weights;
+    if (kept) gemm_drop_kept(kept);
+    b = gemm_alloc_large(sizeof *b + f->bytes);
+    if (!b) return NULL;
+    b->of = f->of;
+    b->how = f->how;
+    if (!f->make(b->weights, job)) {
+        free(b);
+        return NULL;
+    }
+    if (!gemm_keep(kept, b, sizeof *b + f->bytes, free_block)) *own = b;
+    return b->weights;
+}

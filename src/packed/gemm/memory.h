@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory of a call, and weights that are kept for a layer. */
+#ifndef PACKED_MEMORY_H
+#define PACKED_MEMORY_H
+
+#include "gemm_variant.h"
+
+typedef struct packed_workspace {
+    size_t floats;
+    float *data;
+} packed_workspace;
+
+/* At least so many floats, with any content, which all threads of one call share; or NULL. A call
+   takes it and gives it back. Calls at the same time have workspaces of their own, and one of them
+   is kept, because the first touch of a page is slow. */
+packed_workspace *packed_take_workspace(size_t floats);
+void packed_give_workspace(packed_workspace *);
+
+/* Weights of a layer as some micro-kernels read them. */
+typedef struct packed_form {
+    const void *of;             /* the micro-kernels, */
+    int how;                    /* and which of their forms */
+    size_t bytes;
+    bool (*make)(void *weights, const void *job);       /* False: they cannot be made */
+} packed_form;
+
+/* The weights in this form, from a cache line on: those in `kept`, or made and kept. What cannot be
+   kept, the caller frees by *own, which else is NULL. NULL: no memory, or `make` failed. */
+void *packed_keep(gemm_kept *kept, const packed_form *, const void *job, void **own);
+
+#endif
