@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The workspace of the last call: see workspace.h. */
+/* The workspaces of the last calls: see workspace.h. */
 #include "packed/gemm/workspace.h"
 
 #include "util/large.h"
+#include "util/threads.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 
-static _Atomic(packed_workspace *) kept;
+static gemm_slots kept;
 
 static void free_workspace(packed_workspace *w)
 {
@@ -17,12 +17,12 @@ static void free_workspace(packed_workspace *w)
 
 __attribute__((destructor)) static void free_kept(void)
 {
-    free_workspace(atomic_exchange(&kept, NULL));
+    for (packed_workspace *w; (w = gemm_slots_take(&kept));) free_workspace(w);
 }
 
 packed_workspace *packed_take_workspace(size_t floats)
 {
-    packed_workspace *w = atomic_exchange(&kept, NULL);
+    packed_workspace *w = gemm_slots_take(&kept);
     if (w && w->floats >= floats) return w;
     free_workspace(w);
     w = malloc(sizeof *w);
@@ -35,5 +35,5 @@ packed_workspace *packed_take_workspace(size_t floats)
 
 void packed_give_workspace(packed_workspace *w)
 {
-    free_workspace(atomic_exchange(&kept, w));
+    free_workspace(gemm_slots_give(&kept, w));
 }

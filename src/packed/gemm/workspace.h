@@ -11,7 +11,7 @@ typedef struct packed_workspace {
 } packed_workspace;
 
 /* At least so many floats, with any content; or NULL. A call takes it and gives it back. Calls at
-   the same time have workspaces of their own, and one of them is kept. */
+   the same time have workspaces of their own. */
 packed_workspace *packed_take_workspace(size_t floats);
 void packed_give_workspace(packed_workspace *);
 
