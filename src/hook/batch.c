@@ -44,48 +44,21 @@ static int can_share(const layer *l)
     }
 }
 
-/* The layer in whose output that of layer i lies: its own, a route's (place_outputs), or that of
-   the layer before a dropout. */
-static int holder_of(const network *net, int i)
-{
-    const float *at = net->layers[i].output;
-    int holder = i, k;
-    for (k = 0; k < net->n; ++k) {
-        const layer *l = &net->layers[k], *best = &net->layers[holder];
-        const int more = l->outputs > best->outputs || (l->outputs == best->outputs && k < holder);
-        if (more && at >= l->output && at < l->output + l->outputs) holder = k;
-    }
-    return holder;
-}
-
-/* Returns 0 without memory. */
-static int own_memory(layer *l, int holds)
-{
-    if (holds) l->output = gemm_host_alloc(l->outputs, sizeof(float));
-    if (l->x) l->x = l->output;
-    if (l->type == MAXPOOL) l->indexes = calloc(l->outputs, sizeof *l->indexes);
-    return l->output && (l->type != MAXPOOL || l->indexes);
-}
-
-/* Outputs of their own first, then those that lie in them. */
-static int own_outputs(network *to, const network *of)
+/* Returns 0 without memory. A dropout has the output of the layer before it. */
+static int own_memory(network *net)
 {
     int i, done = 1;
-    for (i = 0; i < of->n; ++i) {
-        to->layers[i].output = 0;
-        to->layers[i].indexes = 0;
+    for (i = 0; i < net->n; ++i) {
+        layer *l = &net->layers[i];
+        l->placed = 0;
+        l->output = l->type == DROPOUT && i ? l[-1].output
+                                            : gemm_host_alloc(l->outputs, sizeof(float));
+        l->indexes = l->type == MAXPOOL ? calloc(l->outputs, sizeof *l->indexes) : 0;
+        done = done && l->output && (l->indexes || l->type != MAXPOOL);
     }
-    for (i = 0; i < of->n; ++i)
-        if (holder_of(of, i) == i) done = own_memory(&to->layers[i], 1) && done;
-    for (i = 0; done && i < of->n; ++i) {
-        const layer *l = &of->layers[i];
-        const int holder = holder_of(of, i);
-        if (l->output == of->output) to->output = to->layers[holder].output;
-        if (holder == i) continue;
-        to->layers[i].output =
-            to->layers[holder].output + (l->output - of->layers[holder].output);
-        done = own_memory(&to->layers[i], 0);
-    }
+    if (done) place_outputs(net);
+    for (i = 0; done && i < net->n; ++i)
+        if (net->layers[i].x) net->layers[i].x = net->layers[i].output;
     return done;
 }
 
@@ -109,19 +82,20 @@ network *share_network(const network *of)
         layers[i] = of->layers[i];
         if (layers[i].plan) layers[i].plan = &s->slots[i];
     }
-    if (own_outputs(&s->net, of)) return &s->net;
-    free_share(&s->net);
-    return 0;
+    if (!own_memory(&s->net)) return free_share(&s->net), NULL;
+    for (i = 0; i < of->n; ++i)
+        if (of->layers[i].output == of->output) s->net.output = layers[i].output;
+    return &s->net;
 }
 
 void free_share(network *net)
 {
-    int i, k;
+    int i;
     return_plans(net);
     for (i = 0; i < net->n; ++i) {
-        layer *l = &net->layers[i];
+        const layer *l = &net->layers[i];
         free(l->indexes);
-        if (holder_of(net, i) == i) gemm_host_free(l->output);
+        if (!l->placed && (l->type != DROPOUT || !i)) gemm_host_free(l->output);
     }
     gemm_host_free(net->workspace);
     free(net->layers);
