@@ -407,7 +407,7 @@ PART_mk = $(PART_setup) 'tests/system/test_run.sh'
 PART_install = 'tests/system/test_install.sh' $(PART_docs)
 PART_python = 'tests/system/test_python.sh "$$MODELS"' $(PART_docs)
 PART_src/python = $(PART_python) 'tests/system/test_layering.sh'
-PART_examples = $(PART_install)
+PART_examples = $(PART_install) 'tests/system/test_python.sh "$$MODELS"'
 # What depends on the release of Debian: compilers, PoCL, programs that the library is tested with. With the
 # rows of OpenCL, because GEMM_REQUIRE=all makes a failure of each that is left out.
 PART_debian = $(subst $(NO_CL),$(QUICK_PLAIN),$(PART_.)) 'tests/system/test_install.sh' 'tests/system/test_python.sh "$$MODELS"' 'tests/system/test_library.sh $(UNTRAINED) "$$MODELS"' 'tests/system/test_warnings.sh' \
