@@ -31,6 +31,8 @@ int hook_has_door(const layer *);
    as gemm_conv means it, valid until the slot is dropped. Returns 0 without memory. */
 int hook_kept(const layer *, gemm_plan ***slot, conv_norm *norm);
 
+#define HOOK_SET_SLOT(l, slot) ((void)(l))
+
 #ifdef HOOK_ALEXEYAB
 
 /*
@@ -84,6 +86,9 @@ static inline void hook_stale(const layer *l)
     (void)l;
 #endif
 }
+
+/* Of a copy of a layer. A preload finds the slot of an image by hook_present. */
+#define HOOK_SET_SLOT(l, slot) ((l)->plan = (slot))
 
 static inline int hook_kept(const layer *l, gemm_plan ***slot, conv_norm *norm)
 {
@@ -217,10 +222,11 @@ static inline void hook_end_yolo(const layer *l)
 
 /* Adds to the fingerprint of a network what says which layers go together. Sizes, and what
    hook_knows reads, are left out, because each call compares them. */
-static inline unsigned hook_stamp(unsigned stamp, const layer *l)
+static inline unsigned hook_stamp(unsigned stamp, const layer *l, const layer *before)
 {
     int k;
-    HOOK_MIX(l->type), HOOK_MIX(l->forward), HOOK_MIX(l->output), HOOK_MIX(l->activation);
+    HOOK_MIX(l->type), HOOK_MIX(l->forward), HOOK_MIX(l->activation);
+    HOOK_MIX(before && l->output == before->output);
     HOOK_MIX(l->truth), HOOK_MIX(l->batch), HOOK_MIX(l->index), HOOK_MIX(l->n);
 #ifdef HOOK_ALEXEYAB
     HOOK_MIX(l->embedding_layer_id);

@@ -3,6 +3,7 @@
 #include "hook/hook.h"
 
 #include "hook/activation_names.h"
+#include "hook/batch.h"
 
 #ifndef HOOK_PRELOAD
 #include "utils.h"
@@ -243,7 +244,8 @@ static unsigned stamp_of(hook_net net)
     if (last.layers != net.layers || last.n != net.n || net.index <= last.index) {
         last.layers = net.layers;
         last.stamp = last.n = net.n;
-        for (i = 0; i < net.n; ++i) last.stamp = hook_stamp(last.stamp, &net.layers[i]);
+        for (i = 0; i < net.n; ++i)
+            last.stamp = hook_stamp(last.stamp, &net.layers[i], i ? &net.layers[i - 1] : 0);
     }
     last.index = net.index;
     return last.stamp;
@@ -427,8 +429,6 @@ static int connected(layer l, hook_net net)
            gemm_conv_offered() && convolve(l, net, 0, l.output);
 }
 
-#ifdef HOOK_PRELOAD
-
 /* Returns what hook_take does. */
 static int take(hook_net net)
 {
@@ -455,10 +455,12 @@ static int take(hook_net net)
 
 int hook_take(hook_net net, float *output)
 {
+    const int apart = hook_apart(net);
+    if (apart >= 0) return apart;
     return net.layers[net.index].output == output ? take(net) : -1;
 }
 
-#else
+#ifndef HOOK_PRELOAD
 
 /* Whether the output is that of the present layer, not of one inside of a recurrent layer. */
 static int is_outer(layer l, hook_net net)
@@ -564,7 +566,8 @@ int hook_layer(layer l, network net)
 
 int hook_forward(network net)
 {
-    const int fused = run_fused(net);
+    const int apart = hook_apart(net), fused = apart < 0 ? run_fused(net) : 0;
+    if (apart >= 0) return apart;
     if (fused) return net.index + fused - 1;
     forward_layer(net.layers[net.index], net);
     return net.index;

@@ -16,16 +16,12 @@
 
 #include "hook/fork.h"
 
-#ifdef HOOK_PRELOAD
-
 /*
  * Runs layer net.index, and with it the layers behind it that the row takes in the same call.
  * Returns the number of the last layer that ran, or -1 when Darknet's own code has to run.
  * `output` is that of the layer Darknet is about to run.
  */
 int hook_take(hook_net net, float *output);
-
-#endif
 
 /* ---- what parse_network_cfg calls ---- */
 
