@@ -23,9 +23,9 @@ static int copy_layers(const batch *b, int image, hook_image *one)
     int i;
     one->n = b->net.n;
     one->norms = b->norms;
-    one->layers = malloc(one->n * sizeof *one->layers);
-    one->slots = malloc(one->n * sizeof *one->slots);
-    one->lent = calloc(one->n, sizeof *one->lent);
+    one->layers = malloc((size_t)one->n * sizeof *one->layers);
+    one->slots = malloc((size_t)one->n * sizeof *one->slots);
+    one->lent = calloc((size_t)one->n, sizeof *one->lent);
     for (i = 0; one->layers && one->slots && i < one->n; ++i) {
         one->layers[i] = b->net.layers[i];
         one->layers[i].batch = 1;
@@ -136,8 +136,8 @@ int hook_apart(hook_net net)
     int i, apart = net.index == 0 && threads > 1 && images >= threads && !net.train && !net.delta;
     for (i = 0; apart && i < net.n; ++i) apart = net.layers[i].batch == images;
     if (!apart) return -1;
-    b.slots = calloc(net.n, sizeof *b.slots);
-    b.norms = calloc(net.n, sizeof *b.norms);
+    b.slots = calloc((size_t)net.n, sizeof *b.slots);
+    b.norms = calloc((size_t)net.n, sizeof *b.norms);
     const int done = b.slots && b.norms && run_batch(&b, threads);
     free(b.slots);
     free(b.norms);
