@@ -159,9 +159,9 @@ void gemm_plan_set_network(gemm_plan *const *slot, unsigned network);
  * gemm_threads_apart: how many threads may do that under the chosen row; 1 where it has a device.
  * gemm_images_apart: calls run(job, image) for each image, in so many threads. Each convolution
  * inside stays in its thread. Returns false without memory; nothing has then begun.
- * gemm_plan_lend: an empty slot gets the plan of another slot of the same layer, so that two threads
- * may compute it at once. It shares the weights that are kept there, until gemm_plan_drop. The other
- * plan must not be used or dropped before that. Returns false until a call inside of
+ * gemm_plan_lend: the slot gets the plan of another slot of the same layer, so that two threads may
+ * compute it at once. It shares what is kept there, until gemm_plan_drop. The other plan must not
+ * be used or dropped before that. Returns false, with an empty slot, until a call inside of
  * gemm_images_apart has prepared all that the layer keeps.
  */
 int gemm_threads_apart(void);

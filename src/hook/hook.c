@@ -455,7 +455,7 @@ static int take(hook_net net)
 
 int hook_take(hook_net net, float *output)
 {
-    const int apart = hook_apart(net);
+    const int apart = hook_apart(net, hook_take, is_hooked);
     if (apart >= 0) return apart;
     return net.layers[net.index].output == output ? take(net) : -1;
 }
@@ -566,7 +566,7 @@ int hook_layer(layer l, network net)
 
 int hook_forward(network net)
 {
-    const int apart = hook_apart(net), fused = apart < 0 ? run_fused(net) : 0;
+    const int apart = hook_apart(net, hook_take, is_hooked), fused = apart < 0 ? run_fused(net) : 0;
     if (apart >= 0) return apart;
     if (fused) return net.index + fused - 1;
     forward_layer(net.layers[net.index], net);

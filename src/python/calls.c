@@ -16,7 +16,7 @@
 #include "driver/settings.h"
 #include "gemm_dispatch.h"
 #include "gemm_variant.h"
-#include "hook/batch.h"
+#include "hook/share.h"
 #include "op/op.h"
 #include "util/die.h"
 #include "util/own.h"
@@ -460,7 +460,8 @@ void py_detect_many(py_network *n, py_pass *passes, int count)
     py_many m = {n, passes, 0, NULL};
     if (apart) make_shares(n, threads);
     for (; m.first < count && !(apart && lend_all(n)); ++m.first) {
-        if (!apart || !n->share_count || !gemm_images_apart(1, 1, detect_one, &m)) detect_one(&m, 0);
+        const bool alone = apart && n->share_count;
+        if (!alone || !gemm_images_apart(1, 1, detect_one, &m)) detect_one(&m, 0);
     }
     if (m.first == count) return;
     atomic_bool taken[threads];

@@ -23,7 +23,7 @@ typedef struct py_network {
     network *net;
     char *log;                          /* what Darknet said on stderr */
     char *cfg, *weights;                /* of the caller */
-    network **shares;                   /* of py_detect_many: see hook/batch.h */
+    network **shares;                   /* of py_detect_many: see hook/share.h */
     int share_count;
 } py_network;
 

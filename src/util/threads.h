@@ -54,7 +54,7 @@ void gemm_end_beside(void);
    before the first job. */
 void gemm_threads_bind(bool);
 
-/* Blocks that calls take and give back, each with a thread's own pages near it. All NULL at first. */
+/* Blocks that calls take and give back. All NULL at first. */
 enum { GEMM_SLOTS = 64 };
 typedef struct gemm_slots {
     _Atomic(void *) at[GEMM_SLOTS];
