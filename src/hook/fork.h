@@ -67,7 +67,8 @@ static inline float *hook_variance(const layer *l)
     float *v = l->folded_variance;
     int i;
     if (!v) return l->rolling_variance;
-    for (i = 0; i < n && !v[n]; ++i) {
+    if (v[n]) return v;         /* read only, because images may run at once */
+    for (i = 0; i < n; ++i) {
         const double root = sqrt(l->rolling_variance[i] + 1e-5) - 1e-6;
         v[i] = root * root;
     }
