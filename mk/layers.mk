@@ -2,7 +2,7 @@
 # libdarknet-layers.so: whole layers for a Darknet that nobody patches. It is libdarknet-gemm.so, and
 # the hook besides, compiled against the headers of that Darknet (DARKNET_SRC, or Debian's package).
 
-LAYERS_SOURCES = src/hook/hook.c $(addprefix src/hook/preload/,doors.c elements.c pass.c slots.c)
+LAYERS_SOURCES = src/hook/hook.c src/hook/batch.c $(addprefix src/hook/preload/,doors.c elements.c pass.c slots.c)
 # So that the loops of elements.c become vectors.
 LAYERS_OPTS = $(if $(filter -O2,$(GEMM_OPTS)),-O3)
 # The names of doors.h behind those of libdarknet-gemm.so. It is preloaded alone, so no name has a version.
@@ -23,7 +23,7 @@ $(OUT)/libdarknet-layers.so: FORCE $(OUT)/gemm.o $(LIBRARY_DOORS) $(LIBRARY_PREL
 define hook_object
 	$(Q)flags=$$($(4) CC=$(call quote,$(CC)) CXX=$(call quote,$(CXX)) setup/layers.sh $(call quote,$(DARKNET_SRC)) $(OUT)/layers) && \
 	    $(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -fPIC -fno-lto -Isrc $(PREFIX_MAP) $$flags $(GEMM_OPTS) $(LAYERS_OPTS) \
-	    -r -nostdlib src/hook/hook.c $(addprefix src/hook/preload/,elements.c slots.c $(2)) $(filter %.o,$^) -o $(call quote,$(1)) && \
+	    -r -nostdlib src/hook/hook.c src/hook/batch.c $(addprefix src/hook/preload/,elements.c slots.c $(2)) $(filter %.o,$^) -o $(call quote,$(1)) && \
 	    $(OBJCOPY) $(addprefix -G ,$(3)) $(call quote,$(1))
 endef
 

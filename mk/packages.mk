@@ -19,7 +19,7 @@ CL_TEST_PACKAGES = oclgrind
 endif
 
 # Programs that nobody here built, which the library is tested with, and another C library.
-HOST_PACKAGES = darknet libblas-test musl-tools
+HOST_PACKAGES = darknet libblas-test musl-tools python3-distributed
 
 PACKAGES_gprof    = $(BENCH_PACKAGES)
 PACKAGES_loops    = $(BENCH_PACKAGES)

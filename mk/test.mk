@@ -77,7 +77,7 @@ CONV_NETWORKS = $T/test_conv_networks
 # Also under the sanitizers. Darknet never frees a whole network: the tests of its networks do not
 # look for leaks.
 UNIT_PROGRAMS = $(addprefix $T/,test_driver test_calibration test_large test_limits test_number test_threads test_gemm test_auto test_packed test_packed_callers test_pairs test_half test_quads test_int8 test_scales test_packed_conv test_packed_layers test_chain test_chain_driver \
-    test_allocation test_training test_bits test_conv test_conv_ends test_conv_hook test_conv_networks test_hook test_host test_hybrid test_others test_plans test_dlclose test_stats test_compare test_ab_rule test_library) \
+    test_allocation test_training test_bits test_conv test_conv_ends test_conv_hook test_conv_networks test_hook test_host test_hybrid test_others test_plans test_batch test_dlclose test_stats test_compare test_ab_rule test_library) \
     $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so
 # Tests of many kernels, which are not about the cache: PoCL compiles less. run.sh has QUICK_CACHE.
 QUICK = $(if $(filter 1,$(OPENCL)),OPENCL_LAYERS=$(abspath $T)/layer_quick.so GEMM_CACHE_DIR=$$QUICK_CACHE)
@@ -122,6 +122,7 @@ UNIT_COMMANDS = \
     '$T/test_allocation --check' \
     '$(NO_LEAKS) $T/test_hook tests/unit/cfg/hook.cfg tests/unit/cfg/added.cfg tests/unit/cfg/routes.cfg tests/unit/cfg/chain.cfg' \
     '$(NO_LEAKS) $T/test_plans tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
+    $(BATCH) \
     '$(NO_LEAKS) $T/test_plans --decisions $(filter-out %/recurrent.cfg,$(BITS_SMALL)) cfg/strided.cfg $(call size,,cfg/tiny.cfg cfg/yolov3-tiny.cfg $(wildcard $(MODELS)/*.cfg))' \
     '$T/test_dlclose $(OUT)/libdarknet.so' \
     '$T/test_dlclose $(OUT)/libdarknet-gemm.so' \
@@ -369,6 +370,7 @@ unexport ROW ONLY ALL ON
 # Without both: what most changes can break, without OpenCL, because PoCL compiles for long.
 NO_CL = GEMM_CL_LIBRARY=/none
 HOOK = '$(NO_LEAKS) $T/test_hook tests/unit/cfg/hook.cfg tests/unit/cfg/added.cfg tests/unit/cfg/routes.cfg tests/unit/cfg/chain.cfg'
+BATCH = '$(NO_LEAKS) $T/test_batch $(addprefix tests/unit/cfg/,chain.cfg routes.cfg others.cfg) cfg/kite-demo.cfg'
 PLANS = '$(NO_LEAKS) $T/test_plans tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg'
 BAD_INPUT = 'tests/system/test_bad_input.sh $(abspath $(UNTRAINED))'
 PART_. = \
@@ -401,7 +403,7 @@ PART_src/cl = 'tests/system/test_decisions.sh cl' '$(QUICK_PLAIN) $T/test_cl --s
     '$(QUICK_PLAIN) $T/test_cl_int8 --cases 6' '$(PLAIN) $T/test_plans --row cl tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
     '$(PLAIN) $(CONV_NETWORKS) --row cl tests/unit/cfg/connected.cfg tests/unit/cfg/chain.cfg'
 PART_kernels = $(PART_src/cl)
-PART_src/hook = $(HOOK) $(PLANS) '$T/test_conv_hook' '$(NO_LEAKS) $T/test_host tests/unit/cfg/fork.cfg' '$(CONV_NETWORKS) --train tests/unit/cfg/layers.cfg' \
+PART_src/hook = $(HOOK) $(PLANS) $(BATCH) '$T/test_conv_hook' '$(NO_LEAKS) $T/test_host tests/unit/cfg/fork.cfg' '$(CONV_NETWORKS) --train tests/unit/cfg/layers.cfg' \
     '$(CONV_NETWORKS) tests/unit/cfg/chain.cfg tests/unit/cfg/connected.cfg' '$T/test_training tests/unit/cfg/layers.cfg' \
     'tests/system/test_layers.sh' 'tests/system/test_layering.sh' $(BAD_INPUT)
 PART_patches = $(PART_src/hook) 'tests/system/test_cfg.sh' 'tests/system/test_files.sh' 'tests/fuzz/replay.sh $T/replay $(FUZZ_TARGETS)' 'tests/system/test_setup.sh'
@@ -427,7 +429,7 @@ PART_mk = $(PART_setup) 'tests/system/test_run.sh'
 PART_install = 'tests/system/test_install.sh' $(PART_docs)
 PART_python = 'tests/system/test_python.sh "$$MODELS"' $(PART_docs)
 PART_src/python = $(PART_python) 'tests/system/test_layering.sh'
-PART_examples = $(PART_install)
+PART_examples = $(PART_install) 'tests/system/test_python.sh "$$MODELS"'
 # What depends on the release of Debian: compilers, PoCL, programs that the library is tested with. With the
 # rows of OpenCL, because GEMM_REQUIRE=all makes a failure of each that is left out.
 PART_debian = $(subst $(NO_CL),$(QUICK_PLAIN),$(PART_.)) 'tests/system/test_install.sh' 'tests/system/test_python.sh "$$MODELS"' 'tests/system/test_library.sh $(UNTRAINED) "$$MODELS"' 'tests/system/test_warnings.sh' \

@@ -19,6 +19,8 @@ Version: {}
 Summary: Darknet's networks on CPUs: a cfg, weights and a picture give boxes
 License: MIT
 Requires-Python: >=3.9
+Provides-Extra: dask
+Requires-Dist: distributed; extra == "dask"
 Description-Content-Type: text/markdown
 
 """

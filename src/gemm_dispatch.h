@@ -152,6 +152,22 @@ void gemm_plan_set_step(gemm_plan *const *slot, gemm_step);
 unsigned gemm_plan_network(gemm_plan *const *slot);
 void gemm_plan_set_network(gemm_plan *const *slot, unsigned network);
 
+/*
+ * Images apart: each thread takes whole images through the network, and threads wait once at the
+ * end. Since 1.1.
+ *
+ * gemm_threads_apart: how many threads may do that under the chosen row; 1 where it has a device.
+ * gemm_images_apart: calls run(job, image) for each image, in so many threads. Each convolution
+ * inside stays in its thread. Returns false without memory; nothing has then begun.
+ * gemm_plan_lend: the slot gets the plan of another slot of the same layer, so that two threads may
+ * compute it at once. It shares what is kept there, until gemm_plan_drop. The other plan must not
+ * be used or dropped before that. Returns false, with an empty slot, until a call inside of
+ * gemm_images_apart has prepared all that the layer keeps.
+ */
+int gemm_threads_apart(void);
+bool gemm_images_apart(int threads, int images, void (*run)(void *job, int image), void *job);
+bool gemm_plan_lend(gemm_plan **to, gemm_plan *const *from);
+
 /* C *= BETA, as BLAS means it: 1 does nothing, 0 overwrites C without reading it. */
 void gemm_beta(const gemm_call *, float BETA);
 

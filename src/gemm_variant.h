@@ -110,6 +110,7 @@ typedef struct gemm_kept {
     void *data;                 /* NULL: nothing is kept */
     size_t bytes;               /* the size of data, counted against the room of all layers */
     void (*free)(void *data);
+    bool lent;                  /* another plan frees data */
     size_t room;                /* data may have so many bytes at most */
     const struct gemm_variant *row;     /* of `auto` alone: the row that data is of */
     gemm_decision alone, chained;       /* for the convolution, and for a chain that begins with
@@ -131,13 +132,14 @@ static inline bool gemm_keep(gemm_kept *kept, void *data, size_t bytes, void (*f
     kept->data = data;
     kept->bytes = bytes;
     kept->free = free;
+    kept->lent = false;
     return true;
 }
 
-/* Frees what is kept, if anything is. */
+/* Frees what is kept, if anything is and it is not lent. */
 static inline void gemm_drop_kept(gemm_kept *kept)
 {
-    if (kept->data) kept->free(kept->data);
+    if (kept->data && !kept->lent) kept->free(kept->data);
     kept->data = NULL;
     kept->bytes = 0;
 }

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""python -m darknet_gemm detect | compare CFG WEIGHTS PICTURE...: docs/python.md"""
+"""python -m darknet_gemm detect | compare | throughput CFG WEIGHTS PICTURE...: docs/python.md"""
 
 import argparse
 import json
+import multiprocessing
 import os
 import statistics
 import sys
+import time
 import warnings
 
 from . import Error, Network
@@ -18,7 +20,8 @@ def read_arguments():
     parser = argparse.ArgumentParser(prog="python -m darknet_gemm")
     commands = parser.add_subparsers(dest="command", required=True)
     for name, text in (("detect", "print the boxes of pictures"),
-                       ("compare", "boxes and time of variants, beside those of single precision")):
+                       ("compare", "boxes and time of variants, beside those of single precision"),
+                       ("throughput", "pictures a second: threads beside processes of one thread")):
         command = commands.add_parser(name, help=text)
         command.add_argument("cfg")
         command.add_argument("weights")
@@ -28,8 +31,12 @@ def read_arguments():
         command.add_argument("--threads", type=int)
         command.add_argument("--json", action="store_true", help="JSON lines")
     one, several = commands.choices["detect"], commands.choices["compare"]
-    one.add_argument("--variant", help="as GEMM_IMPL")
+    for command in one, commands.choices["throughput"]:
+        command.add_argument("--variant", help="as GEMM_IMPL")
     one.add_argument("--save", metavar="FOLDER", help="writes the pictures with their boxes")
+    commands.choices["throughput"].add_argument("--rounds", type=int, default=ROUNDS)
+    commands.choices["throughput"].add_argument("--each", type=int, default=32,
+                                                help="pictures of a thread")
     several.add_argument("--variants", default="packed_bf16,packed_fp16,packed_int8,cl")
     return parser.parse_args()
 
@@ -131,11 +138,58 @@ def compare(options):
     return 0
 
 
+def work(options, threads, count, start, times):
+    """A process that detects in `count` pictures, and says when it began and ended."""
+    warnings.simplefilter("ignore")
+    net = Network(options.cfg, options.weights, options.names, threads, options.variant)
+    pictures = []
+    for name in options.pictures:
+        with open(name, "rb") as file:
+            pictures.append(file.read())
+    pictures = [pictures[i % len(pictures)] for i in range(count)]
+    net.detect_many(pictures[:WARM + threads], options.threshold)
+    start.wait()
+    began = time.monotonic()
+    net.detect_many(pictures, options.threshold)
+    times.put((began, time.monotonic()))
+
+
+def pictures_a_second(options, processes, threads):
+    """Of so many processes at once."""
+    from .__main__ import work          # by a name that the other processes can import
+    spawn, count = multiprocessing.get_context("spawn"), options.each * threads
+    start, times = spawn.Barrier(processes), spawn.Queue()
+    workers = [spawn.Process(target=work, args=(options, threads, count, start, times))
+               for _ in range(processes)]
+    for worker in workers:
+        worker.start()
+    began, ended = zip(*(times.get(timeout=600) for _ in workers))
+    for worker in workers:
+        worker.join()
+    return processes * count / (max(ended) - min(began))
+
+
+def throughput(options):
+    threads = options.threads or len(os.sched_getaffinity(0))
+    load(options, options.variant).detect_many(options.pictures)    # says what is wrong
+    rounds = [(pictures_a_second(options, 1, threads), pictures_a_second(options, threads, 1))
+              for _ in range(options.rounds)]
+    one, several = (statistics.median(speeds) for speeds in zip(*rounds))
+    ratio = statistics.median(speeds[0] / speeds[1] for speeds in rounds)
+    line = {"threads": threads, "one_process": one, "processes_of_one_thread": several,
+            "ratio": ratio}
+    print(json.dumps(line) if options.json else
+          f"{threads} threads in one process: {one:.1f} pictures a second, {ratio:.3f} of "
+          f"{threads} processes of one thread: {several:.1f}")
+    return 0
+
+
 def main():
     warnings.showwarning = lambda message, *_: print(message, file=sys.stderr)
     options = read_arguments()
     try:
-        return {"detect": detect, "compare": compare}[options.command](options)
+        return {"detect": detect, "compare": compare,
+                "throughput": throughput}[options.command](options)
     except (Error, OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return 1

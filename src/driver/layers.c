@@ -9,11 +9,13 @@
 #include "calibrate/calibrate.h"
 #include "check/check.h"
 #include "driver/driver.h"
+#include "driver/memory.h"
 #include "driver/plan.h"
 #include "driver/run.h"
 #include "driver/start.h"
 #include "driver/valid.h"
 #include "util/die.h"
+#include "util/threads.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -139,6 +141,35 @@ bool gemm_layer(const layer_call *c)
     const int before = errno;
     const gemm_op op = gemm_op_of_layer(c);
     const bool done = is_offered(&op) && gemm_op_is_valid(&op) && is_run(&op, NULL);
+    errno = before;
+    return done;
+}
+
+int gemm_threads_apart(void)
+{
+    const int before = errno;
+    const gemm_state *s = gemm_get_state();
+    const bool may = gemm_conv_offered() && !s->calibrate && !gemm_shares_memory(gemm_chosen());
+    errno = before;
+    return may ? s->threads : 1;
+}
+
+typedef struct images {
+    void (*run)(void *job, int image);
+    void *job;
+} images;
+
+static void run_image(void *argument, int image, void *scratch)
+{
+    const images *all = argument;
+    (void)scratch;
+    all->run(all->job, image);
+}
+
+bool gemm_images_apart(int threads, int count, void (*run)(void *job, int image), void *job)
+{
+    const int before = errno;
+    const bool done = !gemm_apart(threads, count, run_image, &(images){run, job});
     errno = before;
     return done;
 }

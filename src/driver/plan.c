@@ -6,6 +6,7 @@
 #include "driver/start.h"
 #include "util/forked.h"
 #include "util/limits.h"
+#include "util/threads.h"
 
 #include <errno.h>
 #include <math.h>
@@ -29,7 +30,10 @@ struct gemm_plan {
     float *norm;                /* folded, or NULL */
     gemm_kept kept;
     size_t counted;             /* of `norm` and of kept.bytes, in the sum below */
+    size_t lent;                /* so many of these are counted by the plan that lent them */
+    const float *lent_norm;     /* `norm` of that plan, or NULL */
     bool used;                  /* a call with it was done */
+    bool apart;                 /* the last call prepared all, in one thread (gemm_apart) */
     gemm_step step;             /* of the host, and its network then */
     unsigned network;
     const gemm_scale *scale;    /* what the scales say of the weights */
@@ -90,8 +94,8 @@ static layer_key key_of(const gemm_variant *row, const conv_call *c, const conv_
 static void free_plan(gemm_plan *plan)
 {
     gemm_drop_kept(&plan->kept);
-    atomic_fetch_sub(&kept_bytes, plan->counted);
-    free(plan->norm);
+    atomic_fetch_sub(&kept_bytes, plan->counted - plan->lent);
+    if (plan->norm != plan->lent_norm) free(plan->norm);
     free(plan);
 }
 
@@ -209,8 +213,24 @@ gemm_kept *gemm_plan_kept(gemm_plan *plan)
     return &plan->kept;
 }
 
-void gemm_plan_count(gemm_plan *plan, bool done)
+void gemm_plan_count(gemm_plan *plan, bool done, bool first)
 {
     plan->used = plan->used || done;
+    if (done || !plan->used) plan->apart = gemm_is_apart() && !first;
     count_kept(plan);
+}
+
+bool gemm_plan_lend(gemm_plan **to, gemm_plan *const *from)
+{
+    const int before = errno;
+    const bool ready = *from && (*from)->apart;
+    gemm_plan *plan = ready ? malloc(sizeof *plan) : NULL;
+    errno = before;
+    if (!plan) return false;
+    *plan = **from;
+    plan->lent = plan->counted;
+    plan->lent_norm = plan->norm;
+    plan->kept.lent = plan->kept.data;
+    *to = plan;
+    return true;
 }

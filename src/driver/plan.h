@@ -41,8 +41,8 @@ void gemm_plan_set_scale(gemm_plan *, const gemm_scale *);
 bool gemm_plan_is_new(const gemm_plan *);
 
 /* What the row keeps, for the context of a call. gemm_plan_count must follow the call, and is told
-   whether it was done. */
+   whether it was done, and whether it was the first one as gemm_context means it. */
 gemm_kept *gemm_plan_kept(gemm_plan *);
-void gemm_plan_count(gemm_plan *, bool done);
+void gemm_plan_count(gemm_plan *, bool done, bool first);
 
 #endif

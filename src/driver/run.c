@@ -16,6 +16,7 @@
 #include "driver/trace.h"
 #include "util/clock.h"
 #include "util/die.h"
+#include "util/threads.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -87,6 +88,7 @@ static gemm_status run_planned(const op_run *c, gemm_context *x)
 {
     gemm_kept *kept[GEMM_CHAIN_MOST];
     const int count = gemm_op_convs(c->op);
+    if (gemm_is_apart()) x->threads = 1;
     for (int i = 0; i < count; ++i)
         kept[i] = c->plans[i] ? gemm_plan_kept(c->plans[i]) : NULL;
     if (c->op->kind == GEMM_CHAIN) x->chain_kept = kept;
@@ -94,7 +96,7 @@ static gemm_status run_planned(const op_run *c, gemm_context *x)
     x->first = !c->state->prepare_first && count && c->plans[0] && gemm_plan_is_new(c->plans[0]);
     const gemm_status status = gemm_op_call(c->op, c->variant, x);
     for (int i = 0; i < count; ++i)
-        if (c->plans[i]) gemm_plan_count(c->plans[i], status == GEMM_DONE);
+        if (c->plans[i]) gemm_plan_count(c->plans[i], status == GEMM_DONE, x->first);
     if (c->note->decided) atomic_fetch_add(&decisions, (unsigned)c->note->decided);
     return status;
 }

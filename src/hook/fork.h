@@ -38,6 +38,8 @@ int hook_kept(const layer *, gemm_plan ***slot, conv_norm *norm);
 /* Whether CUDA computes the network. */
 #define HOOK_ON_GPU(net) 0
 
+#define HOOK_SET_SLOT(l, slot) ((void)(l))
+
 #ifdef HOOK_ALEXEYAB
 
 /*
@@ -83,7 +85,8 @@ static inline float *hook_variance(const layer *l)
     float *v = l->folded_variance;
     int i;
     if (!v) return l->rolling_variance;
-    for (i = 0; i < n && !v[n]; ++i) {
+    if (v[n]) return v;         /* read only, because images may run at once */
+    for (i = 0; i < n; ++i) {
         const double root = sqrt(l->rolling_variance[i] + 1e-5) - 1e-6;
         v[i] = root * root;
     }
@@ -102,6 +105,9 @@ static inline void hook_stale(const layer *l)
     (void)l;
 #endif
 }
+
+/* Of a copy of a layer. A preload finds the slot of an image by hook_present. */
+#define HOOK_SET_SLOT(l, slot) ((l)->plan = (slot))
 
 static inline int hook_kept(const layer *l, gemm_plan ***slot, conv_norm *norm)
 {
@@ -240,10 +246,11 @@ static inline void hook_end_yolo(const layer *l)
 
 /* Adds to the fingerprint of a network what says which layers go together. Sizes, and what
    hook_knows reads, are left out, because each call compares them. */
-static inline unsigned hook_stamp(unsigned stamp, const layer *l)
+static inline unsigned hook_stamp(unsigned stamp, const layer *l, const layer *before)
 {
     int k;
-    HOOK_MIX(l->type), HOOK_MIX(l->forward), HOOK_MIX(l->output), HOOK_MIX(l->activation);
+    HOOK_MIX(l->type), HOOK_MIX(l->forward), HOOK_MIX(l->activation);
+    HOOK_MIX(before && l->output == before->output);
     HOOK_MIX(l->truth), HOOK_MIX(l->batch), HOOK_MIX(l->index), HOOK_MIX(l->n);
 #ifdef HOOK_ALEXEYAB
     HOOK_MIX(l->embedding_layer_id);

@@ -3,6 +3,7 @@
 #include "hook/hook.h"
 
 #include "hook/activation_names.h"
+#include "hook/batch.h"
 
 static int at_inference(hook_net net)
 {
@@ -154,7 +155,8 @@ static unsigned stamp_of(hook_net net)
     if (last.layers != net.layers || last.n != net.n || net.index <= last.index) {
         last.layers = net.layers;
         last.stamp = last.n = net.n;
-        for (i = 0; i < net.n; ++i) last.stamp = hook_stamp(last.stamp, &net.layers[i]);
+        for (i = 0; i < net.n; ++i)
+            last.stamp = hook_stamp(last.stamp, &net.layers[i], i ? &net.layers[i - 1] : 0);
     }
     last.index = net.index;
     return last.stamp;
@@ -365,5 +367,7 @@ static int take(hook_net net)
 
 int hook_take(hook_net net, float *output)
 {
+    const int apart = hook_apart(net, hook_take, is_hooked);
+    if (apart >= 0) return apart;
     return net.layers[net.index].output == output ? take(net) : -1;
 }

@@ -16,6 +16,7 @@
 #include "driver/settings.h"
 #include "gemm_dispatch.h"
 #include "gemm_variant.h"
+#include "hook/share.h"
 #include "op/op.h"
 #include "util/die.h"
 #include "util/own.h"
@@ -25,6 +26,7 @@
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <unistd.h>
@@ -203,8 +205,16 @@ static void load(void *job)
     set_batch_network(n->net, 1);
 }
 
+static void free_shares(py_network *n)
+{
+    while (n->share_count) free_share(n->shares[--n->share_count]);
+    free(n->shares);
+    n->shares = NULL;
+}
+
 void py_unload(py_network *n)
 {
+    free_shares(n);
     if (n->net) free_network(n->net);
     free(n->log);
     *n = (py_network){0};
@@ -384,6 +394,82 @@ static int finish(py_pass *p, void (*f)(void *), char *why)
 int py_detect(py_pass *p, char *why)
 {
     return finish(p, detect, why);
+}
+
+/* ---- Many pictures ---- */
+
+typedef struct py_many {
+    py_network *network;
+    py_pass *passes;
+    int first;                  /* of those that run now */
+    atomic_bool *taken;         /* of the shares, or NULL: all in turn on the network itself */
+} py_many;
+
+/* Of as many as there are threads. A thread looks first where it was before, by the address of its
+   `current`: memory of the share may still be in its caches. */
+static int take_share(const py_many *m)
+{
+    const unsigned count = (unsigned)m->network->share_count;
+    unsigned i = (unsigned)((uint64_t)(uintptr_t)&current * 0x9E3779B97F4A7C15u >> 32) % count;
+    while (atomic_exchange(&m->taken[i], true)) i = (i + 1) % count;
+    return (int)i;
+}
+
+static void detect_one(void *job, int i)
+{
+    const py_many *m = job;
+    py_pass *p = &m->passes[m->first + i];
+    char why[PY_WHY_BYTES];
+    const int share = m->taken ? take_share(m) : 0;
+    p->net = m->taken ? m->network->shares[share] : m->network->net;
+    if (finish(p, detect, why)) p->why = strdup(why);
+    if (m->taken) atomic_store(&m->taken[share], false);
+}
+
+/* As many as threads, or none. */
+static void make_shares(py_network *n, int threads)
+{
+    if (n->share_count == threads) return;
+    free_shares(n);
+    n->shares = calloc(threads, sizeof *n->shares);
+    for (int i = 0; n->shares && i < threads; ++i) {
+        n->shares[i] = share_network(n->net);
+        if (!n->shares[i]) break;
+        ++n->share_count;
+    }
+    if (n->share_count < threads) free_shares(n);
+}
+
+static bool lend_all(const py_network *n)
+{
+    int i = 0;
+    while (i < n->share_count && lend_plans(n->shares[i], n->net)) ++i;
+    return i && i == n->share_count;
+}
+
+static void return_all(const py_network *n)
+{
+    for (int i = 0; i < n->share_count; ++i) return_plans(n->shares[i]);
+}
+
+/* The first pictures prepare the layers, one after the other in one thread. */
+void py_detect_many(py_network *n, py_pass *passes, int count)
+{
+    const int threads = gemm_threads_apart();
+    const bool apart = threads > 1 && count >= threads;
+    py_many m = {n, passes, 0, NULL};
+    if (apart) make_shares(n, threads);
+    for (; m.first < count && !(apart && lend_all(n)); ++m.first) {
+        const bool alone = apart && n->share_count;
+        if (!alone || !gemm_images_apart(1, 1, detect_one, &m)) detect_one(&m, 0);
+    }
+    if (m.first == count) return;
+    atomic_bool taken[threads];
+    for (int i = 0; i < threads; ++i) atomic_init(&taken[i], false);
+    m.taken = taken;
+    if (!gemm_images_apart(threads, count - m.first, detect_one, &m))
+        for (; m.first < count; ++m.first) detect_one(&m, 0);
+    return_all(n);
 }
 
 /* ---- Raw outputs ---- */

@@ -23,6 +23,8 @@ typedef struct py_network {
     network *net;
     char *log;                          /* what Darknet said on stderr */
     char *cfg, *weights;                /* of the caller */
+    network **shares;                   /* of py_detect_many: see hook/share.h */
+    int share_count;
 } py_network;
 
 /* One call at a time. What a failed one left is freed by py_unload too. */
@@ -50,6 +52,7 @@ typedef struct py_pass {
     const char *save;                   /* a file without .jpg, or NULL */
     const unsigned char *letters;       /* each: its length, 4 bytes, the lowest first; a PNG */
     /* What comes. */
+    char *why;                          /* of py_detect_many: NULL, or why it failed */
     py_box *boxes;
     int count;
     double seconds;                     /* of the network, with the picture fitted to it */
@@ -62,6 +65,10 @@ typedef struct py_pass {
 
 /* One call at a time for a network, and one with `save` for all. Free p->boxes. */
 int py_detect(py_pass *p, char *why);
+
+/* Each of `count` pictures as py_detect does it, to the bit. Where they are at least as many as
+   threads, each thread takes pictures of its own. Free boxes and `why` of all. */
+void py_detect_many(py_network *n, py_pass *passes, int count);
 int py_predict(py_pass *p, char *why);
 
 /* Output i of the last py_predict and its shape, or NULL when there is no more. */

@@ -49,7 +49,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { MAX_WORKERS = 1023, MOST_OWN = 64, SHUT = 1 << 30, SLOTS = 64 };
+enum { MAX_WORKERS = 1023, MOST_OWN = 64, SHUT = 1 << 30 };
 enum { SPIN_NS = 100000, NAP_NS = 50000, LINGER_NS = 20000 };
 
 typedef struct worker {
@@ -112,7 +112,8 @@ static struct {
 static GEMM_OWN int number;             /* of a worker, from 1; else 0 */
 static GEMM_OWN bool has_task;          /* this thread began the task */
 static GEMM_OWN void *of_task;          /* this thread computes it, with this scratch; else NULL */
-static _Atomic(void *) idle_scratch[SLOTS];     /* of callers. A place may be NULL */
+static GEMM_OWN void *apart;            /* this thread computes a chunk of gemm_apart; the same */
+static gemm_slots idle_scratch;         /* of callers */
 static bool binds = true;
 
 static inline void relax(void)
@@ -416,7 +417,7 @@ __attribute__((constructor)) static void begin(void)
 
 void gemm_free_idle_scratch(void)
 {
-    for (int i = 0; i < SLOTS; ++i) free(atomic_exchange(&idle_scratch[i], NULL));
+    for (void *scratch; (scratch = gemm_slots_take(&idle_scratch));) free(scratch);
 }
 
 static void end_witness(void)
@@ -448,30 +449,41 @@ static unsigned first_slot(void)
     return (unsigned)((uint64_t)(uintptr_t)&number * 0x9E3779B97F4A7C15u >> 32);
 }
 
+void *gemm_slots_take(gemm_slots *s)
+{
+    for (unsigned i = 0; i < GEMM_SLOTS; ++i) {
+        _Atomic(void *) *const slot = &s->at[(first_slot() + i) % GEMM_SLOTS];
+        void *block = atomic_load(slot) ? atomic_exchange(slot, NULL) : NULL;
+        if (block) return block;
+    }
+    return NULL;
+}
+
+void *gemm_slots_give(gemm_slots *s, void *block)
+{
+    for (unsigned i = 0; i < GEMM_SLOTS; ++i) {
+        void *none = NULL;
+        _Atomic(void *) *const slot = &s->at[(first_slot() + i) % GEMM_SLOTS];
+        if (atomic_compare_exchange_strong(slot, &none, block)) return NULL;
+    }
+    return block;
+}
+
 /* It is lent for one call and not bound to a thread: no code has to run when a thread ends. NULL:
    there is no memory. */
 static void *take_scratch(void)
 {
+    if (apart) return apart;
     if (of_task) return of_task;
     if (has_task) return task.scratch;
-    for (unsigned i = 0; i < SLOTS; ++i) {
-        _Atomic(void *) *const slot = &idle_scratch[(first_slot() + i) % SLOTS];
-        void *scratch = atomic_load(slot) ? atomic_exchange(slot, NULL) : NULL;
-        if (scratch) return scratch;
-    }
-    return new_scratch();
+    void *scratch = gemm_slots_take(&idle_scratch);
+    return scratch ? scratch : new_scratch();
 }
 
 static void give_scratch(void *scratch)
 {
-    if (of_task || has_task) return;
-    for (unsigned i = 0; i < SLOTS; ++i) {
-        void *none = NULL;
-        if (atomic_compare_exchange_strong(&idle_scratch[(first_slot() + i) % SLOTS], &none,
-                                           scratch))
-            return;
-    }
-    free(scratch);
+    if (apart || of_task || has_task) return;
+    free(gemm_slots_give(&idle_scratch, scratch));
 }
 
 /* ---- a job ---- */
@@ -524,6 +536,7 @@ int gemm_parallel(int threads, int chunks, gemm_work *work, void *argument)
 
     int seats = (threads < chunks ? threads : chunks) - 1;
     if (seats > MAX_WORKERS) seats = MAX_WORKERS;
+    if (apart) seats = 0;
     if (seats > 0 && has_task) {
         open_job(&pool.side, chunks, work, argument, seats, seats + 1);
         end_job(&pool.side, scratch);
@@ -538,6 +551,31 @@ int gemm_parallel(int threads, int chunks, gemm_work *work, void *argument)
     }
     give_scratch(scratch);
     return 0;
+}
+
+/* ---- chunks that stay in their threads ---- */
+
+typedef struct apart_job {
+    gemm_work *work;
+    void *argument;
+} apart_job;
+
+static void work_apart(void *job, int chunk, void *scratch)
+{
+    const apart_job *j = job;
+    apart = scratch;
+    j->work(j->argument, chunk, NULL);
+    apart = NULL;
+}
+
+int gemm_apart(int threads, int chunks, gemm_work *work, void *argument)
+{
+    return gemm_parallel(threads, chunks, work_apart, &(apart_job){work, argument});
+}
+
+bool gemm_is_apart(void)
+{
+    return apart;
 }
 
 /* ---- a task beside its caller ---- */

@@ -29,6 +29,15 @@ typedef void gemm_work(void *job, int chunk, void *scratch);
 int gemm_parallel(int threads, int chunks, gemm_work *work, void *job);
 
 /*
+ * As gemm_parallel, but each chunk stays in its thread: its own jobs get no worker. So each of many
+ * images may go through a whole network, and threads wait once at the end. `scratch` is NULL.
+ */
+int gemm_apart(int threads, int chunks, gemm_work *work, void *job);
+
+/* Whether this thread computes a chunk of gemm_apart. */
+bool gemm_is_apart(void);
+
+/*
  * Calls run(argument) on a worker. It may have jobs. Meanwhile the caller goes on and may have jobs
  * of its own. At first `helpers` other workers wait for the caller's jobs. One that waits in vain
  * for some microseconds leaves for those of the task. Later jobs of the caller get the workers that
@@ -44,6 +53,18 @@ void gemm_end_beside(void);
 /* Whether workers keep off the core of the thread that calls. Without a call they do. Call it
    before the first job. */
 void gemm_threads_bind(bool);
+
+/* Blocks that calls take and give back. All NULL at first. */
+enum { GEMM_SLOTS = 64 };
+typedef struct gemm_slots {
+    _Atomic(void *) at[GEMM_SLOTS];
+} gemm_slots;
+
+/* The block that this thread gave last, else another one's. NULL: none is there. */
+void *gemm_slots_take(gemm_slots *);
+
+/* Returns NULL, or the block, where there is no room for it. */
+void *gemm_slots_give(gemm_slots *, void *block);
 
 /* Frees the scratch of callers that no call uses now. */
 void gemm_free_idle_scratch(void);

@@ -25,6 +25,8 @@ LEFT_OUT(gemm_b_ld)
 LEFT_OUT(gemm_conv)
 LEFT_OUT(gemm_conv_chain)
 LEFT_OUT(gemm_layer)
+LEFT_OUT(gemm_images_apart)
+LEFT_OUT(gemm_plan_lend)
 LEFT_OUT(gemm_plan_network)
 LEFT_OUT(gemm_plan_set_network)
 LEFT_OUT(gemm_plan_step)
@@ -40,6 +42,7 @@ LEFT_OUT(gemm_host_write)
         return 0;                                                                                  \
     }
 NOTHING(gemm_conv_offered)
+NOTHING(gemm_threads_apart)
 NOTHING(gemm_plan_drop)
 
 void *gemm_host_alloc(size_t n, size_t size)

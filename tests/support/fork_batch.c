@@ -4,11 +4,11 @@
  * network, and one again. Where the fork has network_predict_batch, it must find as many objects
  * in each image as its outputs hold.
  *
- *   fork_batch LIBDARKNET ROUNDS CFG WEIGHTS MOST
+ *   fork_batch LIBDARKNET ROUNDS CFG WEIGHTS MOST BOUND
  *
  * MOST: the largest batch, which CFG must name too for pjreddie's Darknet. Prints the outputs of
  * the largest batch. Status 1 and one line if a batch differs from its images one by one by more
- * than 1e-4 of the largest output. To stderr go, for each batch, the least of ROUNDS times for one
+ * than BOUND of the largest output. To stderr go, for each batch, the least of ROUNDS times for one
  * image.
  */
 #include "fork_host.h"
@@ -69,9 +69,9 @@ static int finds_objects(const fork_host *h, network *net, float *input, int bat
 
 int main(int argc, char **argv)
 {
-    const int most = argc == 6 ? atoi(argv[5]) : 0, rounds = argc == 6 ? atoi(argv[2]) : 0;
+    const int most = argc == 7 ? atoi(argv[5]) : 0, rounds = argc == 7 ? atoi(argv[2]) : 0;
     if (most < 2 || rounds < 1) {
-        fputs("usage: fork_batch LIBDARKNET ROUNDS CFG WEIGHTS MOST\n", stderr);
+        fputs("usage: fork_batch LIBDARKNET ROUNDS CFG WEIGHTS MOST BOUND\n", stderr);
         return 2;
     }
     const fork_host host = fork_open(argv[1]);
@@ -104,7 +104,7 @@ int main(int argc, char **argv)
             putchar('\n'); /* Darknet may have begun a line */
             for (int j = 0; batch == most && j < n; ++j) printf("batch.%d %.9g\n", i, got[j]);
         }
-        if (!(worst <= 1e-4)) {
+        if (!(worst <= atof(argv[6]))) {
             printf("batch of %d: %g of the largest from its images one by one\n", batch, worst);
             status = 1;
         }

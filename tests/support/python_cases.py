@@ -266,6 +266,34 @@ def boxes():
     assert shared().outputs(KITE)[0].format == "f"
 
 
+def many():
+    """Pictures of detect_many, in threads of their own, have the bits of one at a time."""
+    pixels = noise(90, 120, 3)
+    pictures = [KITE, bmp(pixels, 90, 120), "data/dog.jpg", as_array(pixels, 90, 120, 3)]
+    pictures = [pictures[(i + i // 4) % 4] for i in range(11)]
+    for count, variant in (3, "packed"), (3, "packed_bf16"), (1, "packed"):
+        net = load(threads=count, variant=variant)
+        want = [net.detect(one, 1e-3) for one in pictures]
+        assert len(want[0]) > 5
+        for some in pictures, iter(pictures), pictures[:2], pictures[3:6]:
+            first = 3 if some == pictures[3:6] else 0
+            found = net.detect_many(some, 1e-3)
+            assert found == want[first : first + len(found)] and (found or not some)
+        shares = count if count > 1 else 0
+        assert net._own.share_count == shares, net._own.share_count
+        pictures[5:5] = ["none.jpg"]
+        refused('Cannot load image "none.jpg"', net.detect_many, pictures)
+        del pictures[5]
+        assert net.detect(KITE, 1e-3) == want[0] and net.detect_many(pictures, 1e-3) == want
+        before = memory_bytes()
+        for _ in range(5):
+            assert net.detect_many(pictures, 1e-3) == want
+        more = [now - then for now, then in zip(memory_bytes(), before)]
+        assert more[0] < 32 << 20 and more[1] < 4 << 20, f"{more} bytes more"
+        net.close()
+        refused("the network is closed", net.detect_many, pictures)
+
+
 def without_boxes():
     """Networks of a maxpool, for colours and for gray, have outputs alone."""
     head = written("none.weights", bytes(16))
@@ -275,6 +303,7 @@ def without_boxes():
             warnings.simplefilter("error")
             net = darknet_gemm.Network(written("pool.cfg", text), head)
         refused("no layer that gives boxes: use outputs", net.detect, KITE)
+        refused("no layer that gives boxes: use outputs", net.detect_many, [KITE])
         pixels = noise(4, 4, count)
         (found,) = net.outputs(as_array(pixels, 4, 4, count))
         assert found.shape == (count, 2, 2)
@@ -448,6 +477,14 @@ def command_line():
         for line in lines[:2]
     )
     assert lines[2]["refused"] == "variant='nix' is no variant"
+    status, text, said = run(
+        "throughput", CFG, WEIGHTS, KITE, *"--threads 2 --rounds 1 --each 2 --json".split()
+    )
+    line = json.loads(text)
+    assert status == 0 and line["threads"] == 2 and line["one_process"] > 0, text + said
+    assert abs(line["ratio"] * line["processes_of_one_thread"] / line["one_process"] - 1) < 1e-9
+    status, _, said = run("throughput", CFG, "none.weights", KITE)
+    assert status == 1 and said.endswith("Couldn't open file: none.weights\n"), said
     assert "F1" in run("compare", CFG, WEIGHTS, KITE, "--variants", "packed")[1]
 
 
@@ -540,6 +577,7 @@ CASES = [
     environment,
     closed,
     boxes,
+    many,
     without_boxes,
     old_names,
     threads,

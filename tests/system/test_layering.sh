@@ -44,7 +44,7 @@ driver:   contract util op int8 gemm_opt packed packed/isa packed/half packed/in
 lib:      contract util driver
 hook:     contract host
 hook/preload: contract host hook util lib kernels
-python:   contract host util op driver
+python:   contract host hook util op driver
 '
 
 # "FILE INCLUDED" a line, both below src/, or the second one below kernels/.

@@ -30,6 +30,7 @@ check wheel-size [ "$(wc -c <"$file")" -lt 5000000 ]
 # Of the library: glibc alone, in the version of the name, and no symbols.
 $python -m zipfile -e "$file" "$work/unpacked"
 library=$work/unpacked/darknet_gemm/libdarknet.so
+check wheel-extra grep -qx 'Requires-Dist: distributed; extra == "dask"' "$work/unpacked/darknet_gemm-$version.dist-info/METADATA"
 readelf -dW "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -v '^lib\(c\|m\|mvec\)\.so\|^ld-linux' >"$work/needed"
 check wheel-needs-glibc-alone [ ! -s "$work/needed" ]
 newest=$(objdump -T "$library" | grep -o 'GLIBC_2\.[0-9]*' | sort -t . -k 2n | tail -n 1)
@@ -79,4 +80,11 @@ for other in $(few_or_all '' "$(others)"); do
     name=$("$other" -c 'import sys; print("%s-%d.%d-" % (sys.implementation.name, *sys.version_info[:2]))')
     "$other" tests/support/python_cases.py --without-numpy | relay "$name"
 done
+
+# ---- Many machines: two processes ----
+if $python -c 'import distributed' 2>"$work/output"; then
+    $python tests/support/dask_cases.py "$work/dask" 2>"$work/dask.log" | relay dask-
+else
+    skip dask "$(tail -n 1 "$work/output") (Debian: python3-distributed)"
+fi
 finish

@@ -5,6 +5,7 @@
  *   jobs       1 to 100 threads, 0 to 300 chunks
  *   unequal    one chunk takes long
  *   callers    several threads have jobs at once
+ *   apart      jobs in a chunk of gemm_apart stay in its thread, and chunks meet each other
  *   beside     a task has jobs beside those of its caller
  *   taking part      as many threads as asked for, in a job and in a task
  *   a late worker    may run on the sleeping caller's core, until the next job
@@ -550,6 +551,53 @@ static const char *run_fork_beside(void)
     return wrong ? wrong : run_job(4, 40, -1);
 }
 
+/* Each chunk waits for all, so as many threads are needed. */
+typedef struct apart_test {
+    int chunks;
+    counts inner[2];
+    atomic_int met;
+    atomic_bool strayed, alone; /* a job left its thread; the chunks did not meet */
+} apart_test;
+
+typedef struct stay {
+    counts *count;
+    pthread_t thread;
+    bool strayed;
+} stay;
+
+static void stay_here(void *argument, int chunk, void *scratch)
+{
+    stay *s = argument;
+    count_chunk(s->count, chunk, scratch);
+    if (!pthread_equal(s->thread, pthread_self())) s->strayed = true;
+}
+
+static void work_apart(void *argument, int chunk, void *scratch)
+{
+    apart_test *a = argument;
+    stay s = {&a->inner[chunk], pthread_self(), scratch || !gemm_is_apart()};
+    atomic_fetch_add(&a->met, 1);
+    for (int ms = 0; atomic_load(&a->met) < a->chunks && ms < 10000; ++ms)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    if (atomic_load(&a->met) < a->chunks) atomic_store(&a->alone, true);
+    if (gemm_parallel(4, MOST_CHUNKS, stay_here, &s) || s.strayed)
+        atomic_store(&a->strayed, true);
+}
+
+static const char *run_apart(int chunks)
+{
+    apart_test a = {chunks, .inner = {{.slow = -1}, {.slow = 3}}};
+    if (gemm_apart(2, chunks, work_apart, &a)) return "there is no memory";
+    for (int i = 0; i < 2 * MOST_CHUNKS; ++i)
+        if (atomic_load(&a.inner[i % 2].done[i / 2]) != (i % 2 < chunks))
+            return "a chunk did not run once";
+    if (atomic_load(&a.inner[0].shared) || atomic_load(&a.inner[1].shared))
+        return "two chunks had the same scratch";
+    if (atomic_load(&a.alone)) return "one thread had both";
+    if (atomic_load(&a.strayed)) return "a job left its thread";
+    return gemm_is_apart() ? "it goes on behind the end" : NULL;
+}
+
 int main(int argc, char **argv)
 {
     const bool forks = argc == 1;
@@ -564,6 +612,8 @@ int main(int argc, char **argv)
     report_judged("jobs", run_jobs());
     report_judged("unequal", run_unequal());
     report_judged("callers", run_callers());
+    report_judged("apart, one", run_apart(1));
+    report_judged("apart, two", run_apart(2));
     report_judged("beside", run_beside());
     report_judged("taking part", run_met());
     report_judged("a task and a job", run_task_and_job());

@@ -9,6 +9,8 @@
  */
 #include "hook/preload/slots.h"
 
+#include "hook/batch.h"
+
 #include "util/forked.h"
 
 #include <math.h>
@@ -189,8 +191,25 @@ static void compare(entry *e, const layer *l)
     e->epoch = epoch;
 }
 
+/* Of an image of a batch, whose layers are looked through from the last one found on. */
+static int image_kept(const hook_image *one, const layer *l, gemm_plan ***slot, conv_norm *norm)
+{
+    static _Thread_local int last;
+    int i, k;
+    for (i = 0; i < one->n; ++i) {
+        k = (last + i) % one->n;
+        if (one->layers[k].output != l->output || one->layers[k].weights != l->weights) continue;
+        last = k;
+        *slot = one->slots[k];
+        *norm = one->norms[k];
+        return *slot != NULL;
+    }
+    return 0;
+}
+
 int hook_kept(const layer *l, gemm_plan ***slot, conv_norm *norm)
 {
+    if (hook_present) return image_kept(hook_present, l, slot, norm);
     entry *e = find(l);
     if (!e) return 0;
     compare(e, l);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The workspace of the last call, and blocks that the driver keeps for a layer: see memory.h. */
+/* The workspaces of the last calls, and blocks that the driver keeps for a layer: see memory.h. */
 #include "packed/gemm/memory.h"
 
 #include "util/caches.h"
 #include "util/large.h"
+#include "util/threads.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 
-static _Atomic(packed_workspace *) idle;
+static gemm_slots idle;
 
 static void free_workspace(packed_workspace *w)
 {
@@ -18,12 +18,12 @@ static void free_workspace(packed_workspace *w)
 
 __attribute__((destructor)) static void free_idle(void)
 {
-    free_workspace(atomic_exchange(&idle, NULL));
+    for (packed_workspace *w; (w = gemm_slots_take(&idle));) free_workspace(w);
 }
 
 packed_workspace *packed_take_workspace(size_t floats)
 {
-    packed_workspace *w = atomic_exchange(&idle, NULL);
+    packed_workspace *w = gemm_slots_take(&idle);
     if (w && w->floats >= floats) return w;
     free_workspace(w);
     w = malloc(sizeof *w);
@@ -36,7 +36,7 @@ packed_workspace *packed_take_workspace(size_t floats)
 
 void packed_give_workspace(packed_workspace *w)
 {
-    free_workspace(atomic_exchange(&idle, w));
+    free_workspace(gemm_slots_give(&idle, w));
 }
 
 /* What is kept for a layer. */

@@ -11,8 +11,8 @@ typedef struct packed_workspace {
 } packed_workspace;
 
 /* At least so many floats, with any content, which all threads of one call share; or NULL. A call
-   takes it and gives it back. Calls at the same time have workspaces of their own, and one of them
-   is kept, because the first touch of a page is slow. */
+   takes it and gives it back. Calls at the same time have workspaces of their own. Those of the
+   last calls are kept, because the first touch of a page is slow. */
 packed_workspace *packed_take_workspace(size_t floats);
 void packed_give_workspace(packed_workspace *);
 

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A batch of at least as many images as threads: each thread takes images of its own through the
+ * network (src/hook/batch.h). Their outputs have the bits of one image at a time, and plans keep no
+ * more memory than before.
+ *
+ *   test_batch CFG...
+ *
+ * Each network runs with 8 images, under packed and packed_bf16, by 2, 3, 8 and 9 threads. With 9
+ * it stays whole. The others must end at the first layer that no row takes.
+ */
+#include "driver/driver.h"
+#include "hook/hook.h"
+#include "support/network.h"
+#include "support/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { IMAGES = 8, SEED = 5 };
+
+/* The cfg with room for all images. */
+static network *load(const char *cfg)
+{
+    char path[] = "/tmp/test_batch-XXXXXX", line[4096];
+    FILE *from = fopen(cfg, "r"), *to = fdopen(mkstemp(path), "w");
+    if (!from || !to) {
+        fprintf(stderr, "test_batch: %s cannot be copied to %s\n", cfg, path);
+        exit(2);
+    }
+    while (fgets(line, sizeof line, from)) {
+        if (!strncmp(line, "batch=", 6) || !strncmp(line, "subdivisions=", 13)) continue;
+        fputs(line, to);
+        if (!strncmp(line, "[net", 4)) fprintf(to, "batch=%d\n", IMAGES);
+    }
+    fclose(from);
+    fclose(to);
+    network *net = network_make(path, SEED);
+    unlink(path);
+    return net;
+}
+
+/* All outputs that a program reads, of an image. Returns how many floats. */
+static size_t copy_outputs(const network *net, int image, float *to)
+{
+    size_t n = 0;
+    for (int i = 0; i < net->n; ++i) {
+        const layer *l = &net->layers[i];
+        const size_t outputs = (size_t)l->outputs;
+        if (!network_is_output(net, i)) continue;
+        if (to) memcpy(to + n, l->output + (size_t)image * outputs, outputs * sizeof *to);
+        n += outputs;
+    }
+    return n;
+}
+
+/* How many layers ran at once. */
+static int run_apart(const network *net, float *input)
+{
+    network pass = *net;
+    pass.input = input;
+    pass.train = 0;
+    pass.delta = NULL;
+    pass.index = 0;
+    return hook_take(pass, pass.layers[0].output) + 1;
+}
+
+static bool is_taken(const layer *l)
+{
+    switch (l->type) {
+    case CONVOLUTIONAL: return !l->xnor;
+    case CONNECTED:
+    case MAXPOOL:
+    case AVGPOOL:
+    case UPSAMPLE:
+    case ROUTE:
+    case SHORTCUT:
+    case DROPOUT:
+    case YOLO: return true;
+    default: return false;
+    }
+}
+
+static int layers_taken(const network *net)
+{
+    int i = 0;
+    while (i < net->n && is_taken(&net->layers[i])) ++i;
+    return i;
+}
+
+static void judge(network *net, const char *name, int threads, float *input, const float *right)
+{
+    char test[256];
+    const size_t n = copy_outputs(net, 0, NULL), kept = gemm_planned_bytes();
+    float *got = malloc(n * sizeof *got);
+    int wrong = 0;
+    snprintf(test, sizeof test, "%s, %d threads", name, threads);
+    gemm_set_threads(threads);
+    set_batch_network(net, IMAGES);
+    const int apart = run_apart(net, input), end = layers_taken(net);
+    const bool as_wanted = threads > IMAGES ? apart < end : apart == end;
+    for (int pass = 0; pass < 2; ++pass) {
+        network_predict(net, input);
+        for (int i = 0; got && i < IMAGES; ++i) {
+            copy_outputs(net, i, got);
+            wrong += threads <= IMAGES && memcmp(got, right + (size_t)i * n, n * sizeof *got);
+        }
+    }
+    report_that(test, got && !wrong && as_wanted && gemm_planned_bytes() <= kept + (kept >> 6),
+                "%d images have other bits; %d layers ran at once, of %d; %zu bytes are kept, "
+                "before %zu", wrong, apart, end, gemm_planned_bytes(), kept);
+    free(got);
+}
+
+static void test(const char *cfg, const char *variant)
+{
+    static const int threads[] = {2, 3, IMAGES, IMAGES + 1};
+    char name[200];
+    network *net = load(cfg);
+    const size_t n = copy_outputs(net, 0, NULL);
+    float *input = malloc((size_t)(IMAGES * net->inputs) * sizeof *input);
+    float *right = malloc(IMAGES * n * sizeof *right);
+    rng r = rng_make(SEED, 1);
+    gemm_set_variant(gemm_find(variant));
+    gemm_set_threads(1);
+    network_fill(input, (size_t)(IMAGES * net->inputs), &r);
+    set_batch_network(net, 1);
+    for (int i = 0; i < IMAGES; ++i) {
+        network_predict(net, input + (size_t)i * (size_t)net->inputs);
+        copy_outputs(net, 0, right + (size_t)i * n);
+    }
+    snprintf(name, sizeof name, "%s %s", cfg, variant);
+    for (size_t i = 0; i < sizeof threads / sizeof *threads; ++i)
+        judge(net, name, threads[i], input, right);
+    free(input);
+    free(right);
+    free_network(net);
+}
+
+int main(int argc, char **argv)
+{
+    gemm_set_prepare_first(true);
+    for (int i = 1; i < argc; ++i) {
+        test(argv[i], "packed");
+        test(argv[i], "packed_bf16");
+    }
+    return report_status();
+}
