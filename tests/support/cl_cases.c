@@ -81,54 +81,57 @@ static const gemm_rounding *rounding_of(const gemm_cl_row *row)
 
 /* ---- memory ---- */
 
-/* The matrix, or a copy of it in memory of gemm_host_alloc. */
-static float *place(cl_case *p, int i)
+/* The floats, or a copy of them in memory of gemm_host_alloc. */
+static float *place(cl_case *p, int i, const float *floats, size_t count)
 {
-    const guarded *m = &p->arrays[i];
-    const size_t count = (size_t)(m->rows - 1) * (size_t)m->ld + (size_t)m->columns;
-    p->at[i] = p->shared ? gemm_host_alloc(count, sizeof(float)) : m->data;
+    p->at[i] = p->shared ? gemm_host_alloc(count, sizeof(float)) : (float *)floats;
     if (!p->at[i]) abort();
-    if (p->shared) memcpy(p->at[i], m->data, count * sizeof(float));
-    return p->at[i];
+    return p->shared ? memcpy(p->at[i], floats, count * sizeof(float)) : p->at[i];
+}
+
+static size_t floats_of(const guarded *m)
+{
+    return (size_t)(m->rows - 1) * (size_t)m->ld + (size_t)m->columns;
 }
 
 cl_case cl_multiply(rng *r, int TA, int TB, int M, int N, int K, int pad, bool shared)
 {
+    static const int none[3];
     cl_case p = {.shared = shared};
-    guarded *m = p.arrays;
-    m[0] = guarded_make(TA ? K : M, TA ? M : K, (TA ? M : K) + pad, AT_END, 0);
-    m[1] = guarded_make(TB ? N : K, TB ? K : N, (TB ? K : N) + pad, AT_END, 0);
-    m[2] = guarded_make(M, N, N + pad, AT_END, 0);
-    for (int i = 0; i < 3; ++i) guarded_fill(&m[i], r);
-    p.g = (gemm_call){TA, TB, M, N, K, rng_below(r, 2) ? 1.0f : -0.5f, place(&p, 0), m[0].ld,
-                      place(&p, 1), m[1].ld, place(&p, 2), m[2].ld};
+    product *of = &p.of;
+    of->call = (gemm_call){.TA = TA, .TB = TB, .M = M, .N = N, .K = K,
+                           .ALPHA = rng_below(r, 2) ? 1.0f : -0.5f, .lda = (TA ? M : K) + pad,
+                           .ldb = (TB ? K : N) + pad, .ldc = N + pad};
+    product_place(of, AT_END, none, r);
+    p.g = of->call;
+    p.g.A = place(&p, 0, p.g.A, floats_of(&of->A));
+    p.g.B = place(&p, 1, p.g.B, floats_of(&of->B));
+    p.g.C = place(&p, 2, p.g.C, floats_of(&of->C));
     return p;
 }
 
 cl_case cl_convolution(rng *r, const conv_call *c, bool shared)
 {
-    const int K = c->c / c->groups * c->size * c->size;
-    const int counts[] = {c->batch * c->c * c->h * c->w, c->n * K, (int)conv_outputs(c), c->n,
-                          c->n};
-    cl_case p = {.convolves = true, .shared = shared, .c = *c};
-    for (int i = 0; i < 5; ++i) {
-        p.arrays[i] = guarded_make(1, counts[i], counts[i], rng_below(r, 2) ? AT_END : AT_START,
-                                   4 * rng_below(r, 5));
-        guarded_fill(&p.arrays[i], r);
-    }
-    p.c.input = place(&p, 0);
-    p.c.weights = place(&p, 1);
-    p.c.output = place(&p, 2);
-    p.c.shift = p.arrays[3].data;
-    p.c.scale = rng_below(r, 2) ? p.arrays[4].data : NULL;
-    for (int i = 0; i < counts[2]; ++i) p.c.output[i] = NAN;
+    const conv_shape s = {"", c->batch, c->groups, c->c, c->h, c->w, c->n, c->size, c->stride,
+                          c->pad};
+    cl_case p = {.convolves = true, .shared = shared, .own = conv_shape_make(&s, c->activation)};
+    const size_t inputs = (size_t)(c->batch * c->c * c->h * c->w), outputs = conv_outputs(c);
+    if (c->pool) conv_shape_pool(&p.own);
+    conv_shape_fill(&p.own, r);
+    memset(p.own.output, 0xff, outputs * sizeof(float));
+    p.c = p.own;
+    p.c.input = place(&p, 0, p.c.input, inputs);
+    p.c.weights = place(&p, 1, p.c.weights, (size_t)c->n * (size_t)gemm_conv_taps(c));
+    p.c.output = place(&p, 2, p.c.output, outputs);
+    if (rng_below(r, 2)) p.c.scale = NULL;
     return p;
 }
 
 void cl_case_free(cl_case *p)
 {
     for (int i = 0; i < 3 && p->shared; ++i) gemm_host_free(p->at[i]);
-    for (int i = 0; i < (p->convolves ? 5 : 3); ++i) guarded_free(&p->arrays[i]);
+    if (p->convolves) conv_shape_free(&p->own);
+    else product_free(&p->of);
 }
 
 /* ---- cases by number ---- */
@@ -338,7 +341,7 @@ const char *cl_judge(const cl_case *p, const cl_how *how)
                  "bound", worst.image, worst.row, worst.column, worst.difference, worst.ratio);
         return why;
     }
-    const bool intact = p->convolves || p->shared || guarded_padding_intact(&p->arrays[2]);
+    const bool intact = p->convolves || p->shared || guarded_padding_intact(&p->of.C);
     return intact ? NULL : "it wrote between the rows of C";
 }
 

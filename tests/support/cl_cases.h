@@ -7,19 +7,19 @@
 #include "common/random.h"
 #include "gemm_cl.h"
 #include "support/conv_shape.h"
-#include "support/operands.h"
+#include "support/product.h"
 
 #include <stdatomic.h>
 
-/* A multiply or a convolution. Its arrays lie beside guard pages: A, B and C, or input, weights,
-   output, shift and scale. With `shared` the first three are copied to memory of gemm_host_alloc,
-   and computed with there. */
+/* A multiply or a convolution. Its arrays lie beside guard pages. With `shared` A, B and C, or
+   input, weights and output, are copied to memory of gemm_host_alloc, and computed with there. */
 typedef struct cl_case {
     bool convolves, shared;
     gemm_call g;
     conv_call c;
-    guarded arrays[5];
-    float *at[3];               /* where the call has the first three */
+    product of;                 /* the arrays of the multiply, or of the convolution */
+    conv_call own;
+    float *at[3];               /* where the call has these three */
 } cl_case;
 
 /* How it runs. */

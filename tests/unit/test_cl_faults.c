@@ -67,9 +67,8 @@ static int run_once(const fault_case *f, rng *r, int turn)
     gemm_kept kept = {.room = SIZE_MAX};
     const cl_how how = {f->row, f->policy, f->parts, is_hybrid(f), .5,
                         f->row->winograd && !turn ? &kept : NULL};
-    const guarded *out = &p.arrays[2];
-    const size_t bytes = ((size_t)(out->rows - 1) * (size_t)out->ld + (size_t)out->columns) *
-                         sizeof(float);
+    const size_t floats = p.convolves ? conv_outputs(&p.c) : product_floats(&p.g);
+    const size_t bytes = floats * sizeof(float);
     float *before = malloc(bytes);
     gemm_error worst;
     memcpy(before, p.at[2], bytes);

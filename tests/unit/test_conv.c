@@ -20,7 +20,6 @@
 #include "gemm_cl.h"
 #include "packed/packed.h"
 #include "support/cases.h"
-#include "support/float_modes.h"
 #include "support/network.h"
 
 #include "darknet.h"
@@ -502,14 +501,6 @@ static double error_of(const conv_call *c, const gemm_note *note)
     return worst.ratio;
 }
 
-/* Their products are denormal. */
-static void make_tiny(const conv_call *c)
-{
-    float *input = (float *)c->input, *weights = (float *)c->weights;
-    for (size_t i = 0; i < (size_t)c->batch * c->c * c->h * c->w; ++i) input[i] *= 1e-20f;
-    for (size_t i = 0; i < (size_t)c->n * gemm_conv_taps(c); ++i) weights[i] *= 1e-19f;
-}
-
 typedef struct threaded {
     conv_call call;
     const gemm_ukernel *isa;
@@ -530,15 +521,13 @@ static const char *wrong_threaded(void *op, const gemm_note *note)
 }
 
 /* NULL, or what is wrong. */
-static const char *judge_shape(const conv_shape *s, bool pool, bool tiny, const gemm_ukernel *u,
-                               int most)
+static const char *judge_shape(const conv_shape *s, bool pool, const gemm_ukernel *u, int most)
 {
     gemm_note note;
     bool declined;
     rng r = rng_make(7, 0);
     threaded t = {conv_shape_make(s, CONV_LEAKY), u};
     conv_shape_fill(&t.call, &r);
-    if (tiny) make_tiny(&t.call);
     if (pool) conv_shape_pool(&t.call);
     const judged j = {.op = &t, .output = t.call.output, .run = run_threaded,
                       .bytes = conv_outputs(&t.call) * sizeof(float), .wrong = wrong_threaded};
@@ -554,31 +543,7 @@ static void test_threads(const gemm_ukernel *u, int most)
         const bool pool = i >= COUNT(THREAD_SHAPES);
         const conv_shape *s = pool ? &POOLED_SHAPES[i - COUNT(THREAD_SHAPES)] : &THREAD_SHAPES[i];
         snprintf(name, sizeof name, "threads%s %s, %s", pool ? " pooled" : "", s->name, u->name);
-        const char *wrong = judge_shape(s, pool, false, u, most);
-        report_judged(name, wrong);
-    }
-}
-
-/* The same under each mode of the host: Winograd's, a product over the image, few channels, a
-   depthwise one. */
-static void test_modes(const gemm_ukernel *u)
-{
-    enum { THREADS = 3 };
-    static const conv_shape shapes[] = {
-        {"few tiles", 1, 1, 128, 13, 13, 128, 3, 1, 1},
-        {"stride 2", 1, 1, 64, 27, 27, 19, 3, 2, 1},
-        {"few channels", 1, 1, 3, 97, 91, 23, 3, 1, 1},
-        {"1x1", 1, 1, 256, 28, 28, 64, 1, 1, 0},
-        {"depthwise", 1, 67, 67, 53, 53, 67, 3, 1, 1},
-    };
-    for (size_t i = 0; i < COUNT(shapes) * FLOAT_MODES; ++i) {
-        const conv_shape *s = &shapes[i / FLOAT_MODES];
-        const int mode = (int)(i % FLOAT_MODES);
-        char name[80];
-        snprintf(name, sizeof name, "host %s: %s, %s", float_mode_names[mode], s->name, u->name);
-        float_mode_set(mode);
-        const char *wrong = judge_shape(s, false, true, u, THREADS);
-        float_mode_set(NEAREST);
+        const char *wrong = judge_shape(s, pool, u, most);
         report_judged(name, wrong);
     }
 }
@@ -640,7 +605,6 @@ static void judge_isa(const gemm_ukernel *u, const char *name, const test_option
     judge_way("nchwc", u, draw_nchwc, some, o);
     judge_way("banded", u, draw_band, some, o);
     if (o->threads > 1) test_threads(u, o->threads);
-    if (o->threads > 1) test_modes(u);
 }
 
 /* ---- the command line ---- */

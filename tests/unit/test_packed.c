@@ -19,7 +19,6 @@
 #include "util/ints.h"
 #include "util/threads.h"
 #include "support/cases.h"
-#include "support/float_modes.h"
 #include "support/isas.h"
 #include "support/product.h"
 
@@ -388,25 +387,6 @@ static gemm_status run_threaded(void *op, int threads, gemm_kept *kept, gemm_not
     return run_packed(t->call, t->u);
 }
 
-/* NULL, or what is wrong: the bits depend on the number of threads. *one: the output, or NULL. */
-static const char *judge_call(const gemm_call *c, const gemm_ukernel *u, int threads, float *one)
-{
-    threaded t = {c, u};
-    const size_t bytes = product_floats(c) * sizeof(float);
-    float *const before = malloc(bytes);
-    gemm_note note;
-    bool declined;
-    if (!before) abort();
-    memcpy(before, c->C, bytes);
-    const judged j = {.op = &t, .output = c->C, .bytes = bytes, .before = before,
-                      .run = run_threaded};
-    const char *wrong = judge_threads(&j, threads, &declined, &note);
-    if (one) memcpy(one, c->C, bytes);
-    memcpy(c->C, before, bytes);
-    free(before);
-    return declined || is_tiny(u, c) ? "declined" : wrong;
-}
-
 /* Shape number / 4, with these transposes. */
 static const char *judge_shape(void *isa, rng *r, int number, char *text)
 {
@@ -419,9 +399,19 @@ static const char *judge_shape(void *isa, rng *r, int number, char *text)
     p.call.lda = s.lda > width ? s.lda : 0;
     product_place(&p, AT_END, NO_OFFSET, r);
     product_text(&p.call, text);
-    const char *wrong = judge_call(&p.call, isa, MOST_THREADS, NULL);
+    const size_t bytes = product_floats(&p.call) * sizeof(float);
+    float *const before = malloc(bytes);
+    if (!before) abort();
+    memcpy(before, p.C.data, bytes);
+    threaded t = {&p.call, isa};
+    const judged j = {.op = &t, .output = p.C.data, .bytes = bytes, .before = before,
+                      .run = run_threaded};
+    gemm_note note;
+    bool declined;
+    const char *wrong = judge_threads(&j, MOST_THREADS, &declined, &note);
+    free(before);
     product_free(&p);
-    return wrong;
+    return declined ? "declined" : wrong;
 }
 
 /* The result must not depend on the number of threads, to the bit. */
@@ -433,33 +423,6 @@ static void test_threads(const gemm_ukernel *u, const test_options *o)
     judge_cases(&(random_cases){.name = name, .repeat = "test_packed", .stream = 5000000,
                                 .count = 4 * shapes_to_cut(u, shapes), .judge = judge_shape,
                                 .subject = (void *)u}, o);
-}
-
-/* Under each mode of the host, with denormal products: the bits of 1, 2 and 3 threads are equal.
-   NEON of armv7 has one mode. */
-static void test_modes(const gemm_ukernel *u, const test_options *o)
-{
-    enum { SIZE = 150, LEAST = 1000, THREADS = 3 };
-    static float A[SIZE * SIZE], B[SIZE * SIZE], C[SIZE * SIZE], one[FLOAT_MODES][SIZE * SIZE];
-    const gemm_call c = {0, 0, SIZE, SIZE, SIZE, 1.5f, A, SIZE, B, SIZE, C, SIZE};
-    rng r = rng_make(o->seed, 6000000);
-    int unlike = 0;
-    char name[48];
-    const char *wrong = NULL;
-    for (int i = 0; i < SIZE * SIZE; ++i) {
-        A[i] = 1e-20f * rng_float(&r);
-        B[i] = 1e-19f * rng_float(&r);
-    }
-    for (int mode = 0; mode < FLOAT_MODES && !wrong; ++mode) {
-        float_mode_set(mode);
-        wrong = judge_call(&c, u, THREADS, one[mode]);
-        for (int i = 0; i < SIZE * SIZE; ++i) unlike += one[mode][i] != one[mode ? mode - 1 : 0][i];
-    }
-    float_mode_set(NEAREST);
-    if (float_mode_least(u->name) == FLT_TRUE_MIN && unlike < LEAST && !wrong)
-        wrong = "the modes give the same bits";
-    snprintf(name, sizeof name, "packed %s modes of the host", u->name);
-    report_judged(name, wrong);
 }
 
 /* The first element that is not in exactly one rectangle of C, or -1. `cover` has M * columns
@@ -642,7 +605,6 @@ static void test_isa(const gemm_ukernel *u, const test_options *o)
     test_panels(u);
     if (o->threads > 1) test_threads(u, o);
     else report_skip_machine("packed threads", "left out by --threads 1");
-    test_modes(u, o);
     test_grid(u, o);
 }
 

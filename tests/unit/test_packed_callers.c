@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who calls row `packed`: several threads at once, a forked child and its child, threads that come
- * and go; and the memory that many calls leave.
+ * Who calls row `packed`: a forked child and its child, threads that come and go; and the memory
+ * that many calls leave. Several threads at once: test_threads, and test_packed_conv.
  *
  *   test_packed_callers [--seed S]
  */
@@ -66,24 +66,6 @@ static void *call_often(void *arg)
         if (memcmp(c->C, c->expected, sizeof c->C)) c->wrong = true;
     }
     return NULL;
-}
-
-static void test_callers_at_once(const test_options *o)
-{
-    enum { CALLERS = 4 };
-    caller *callers[CALLERS];
-    bool wrong = false;
-    for (int i = 0; i < CALLERS; ++i) callers[i] = make_caller(o->seed, (uint64_t)i);
-    gemm_set_threads(3);
-    for (int i = 0; i < CALLERS; ++i) {
-        if (pthread_create(&callers[i]->thread, NULL, call_often, callers[i])) exit(2);
-    }
-    for (int i = 0; i < CALLERS; ++i) {
-        pthread_join(callers[i]->thread, NULL);
-        wrong |= callers[i]->wrong;
-        free(callers[i]);
-    }
-    report_judged("packed four callers", wrong ? "a result differs from one thread's" : NULL);
 }
 
 /* Waits for a child: true when it multiplied as its parent did. */
@@ -182,7 +164,6 @@ int main(int argc, char **argv)
     test_options o = {.seed = (uint64_t)time(NULL) & INT_MAX};
     o = options_read(argc, argv, o, "--seed", NULL);
     printf("# seed %llu\n", (unsigned long long)o.seed);
-    test_callers_at_once(&o);
     test_fork(&o);
     test_memory(&o);
     test_short_lived_callers(&o);

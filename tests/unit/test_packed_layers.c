@@ -5,8 +5,8 @@
  * they must have the bits of plain loops in Darknet's order, and of Darknet's own functions. Guard
  * pages lie before or behind every array. The output holds NaN before the call.
  *
- * For each instruction set there are three more tests: 1 to 8 threads give the same bits, four
- * callers at once do too, and activations are right at the ends of the range.
+ * For each instruction set there are two more tests: 1 to 8 threads give the same bits, and
+ * activations are right at the ends of the range.
  *
  *   test_packed_layers [--seed S] [--cases N] [--case I] [--isa NAME | --row NAME]
  *
@@ -29,7 +29,6 @@
 
 #include <float.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -44,7 +43,7 @@ void shortcut_cpu(int batch, int w1, int h1, int c1, float *add, int w2, int h2,
                   float s2, float *out);
 void activate_array(float *x, const int n, const ACTIVATION a);
 
-enum { MOST_THREADS = 8, MOST_INPUTS = 5, CALLERS = 4 };
+enum { MOST_THREADS = 8, MOST_INPUTS = 5 };
 
 static const char *const KINDS[] = {"maxpool", "avgpool", "upsample", "route", "shortcut", "yolo"};
 
@@ -462,7 +461,7 @@ static void test_random(const runner *r, const test_options *o)
                                 .judge = judge_random, .subject = (void *)r}, o);
 }
 
-/* ---- threads and callers ---- */
+/* ---- threads ---- */
 
 /* Large enough that 8 threads share them. The inputs of the route are no multiple of a block. */
 static const layer_call LARGE[] = {
@@ -535,46 +534,6 @@ static void test_threads(const gemm_ukernel *u)
         report_judged(name, declined ? "it did not run" : wrong);
         problem_free(&p);
     }
-}
-
-/* One of several callers: all large layers, from one of its own on. */
-typedef struct caller {
-    pthread_t thread;
-    const gemm_ukernel *u;
-    size_t first;
-    bool wrong;
-} caller;
-
-static void *call_all(void *arg)
-{
-    enum { ROUNDS = 3 };
-    caller *me = arg;
-    for (size_t i = 0; i < ROUNDS * COUNT(LARGE); ++i) {
-        problem p;
-        large_make(&p, (me->first + i) % COUNT(LARGE));
-        guarded_fill_nan(&p.output);
-        me->wrong = me->wrong || run_on_isa(&p.call, me->u, 3) != GEMM_DONE ||
-                    !(gemm_layer_compare(&p.call).ratio <= 1);
-        problem_free(&p);
-    }
-    return NULL;
-}
-
-static void test_callers(const gemm_ukernel *u)
-{
-    char name[48];
-    caller callers[CALLERS];
-    bool wrong = false;
-    snprintf(name, sizeof name, "callers, %s", u->name);
-    for (size_t i = 0; i < CALLERS; ++i) {
-        callers[i] = (caller){.u = u, .first = 3 * i};
-        if (pthread_create(&callers[i].thread, NULL, call_all, &callers[i])) abort();
-    }
-    for (size_t i = 0; i < CALLERS; ++i) {
-        pthread_join(callers[i].thread, NULL);
-        wrong = wrong || callers[i].wrong;
-    }
-    report_judged(name, wrong ? "a caller got a wrong output" : NULL);
 }
 
 /* ---- activations from the logistic on ---- */
@@ -652,7 +611,6 @@ static void judge_isa(const gemm_ukernel *u, const test_options *o)
     if (o->only_case >= 0) return;
     for (int a = CONV_LOGISTIC; a < CONV_ACTIVATIONS; ++a) test_activation(u, (conv_activation)a);
     test_threads(u);
-    test_callers(u);
 }
 
 static void judge_row(const test_options *o)
