@@ -4,7 +4,7 @@
  *
  *   1. The choice of choice.c runs. Its result is what every other form is compared with.
  *   2. Every candidate of gemm_cl_forms runs once, and has one turn where its result is right. Its
- *      program was tried before (cl/device/trial.h), and is left out where that was wrong.
+ *      program was tried before (cl/trial/trial.h), and is left out where that was wrong.
  *   3. So do those of gemm_cl_forms_near, for the fastest one.
  *   4. The fastest ones and the choice of choice.c take turns. gemm_decide decides.
  *   5. Where another form won, both take turns again, A B B A. gemm_confirm decides.
