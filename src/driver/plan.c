@@ -30,8 +30,7 @@ struct gemm_plan {
     float *norm;                /* folded, or NULL */
     gemm_kept kept;
     size_t counted;             /* of `norm` and of kept.bytes, in the sum below */
-    size_t lent;                /* so many of these are counted by the plan that lent them */
-    const float *lent_norm;     /* `norm` of that plan, or NULL */
+    const float *lent_norm;     /* `norm` of the plan that lent it, or NULL: that one counts it */
     bool used;                  /* a call with it was done */
     bool apart;                 /* the last call prepared all, in one thread (gemm_apart) */
     gemm_step step;             /* of the host, and its network then */
@@ -94,7 +93,7 @@ static layer_key key_of(const gemm_variant *row, const conv_call *c, const conv_
 static void free_plan(gemm_plan *plan)
 {
     gemm_drop_kept(&plan->kept);
-    atomic_fetch_sub(&kept_bytes, plan->counted - plan->lent);
+    atomic_fetch_sub(&kept_bytes, plan->counted);
     if (plan->norm != plan->lent_norm) free(plan->norm);
     free(plan);
 }
@@ -150,7 +149,9 @@ static size_t norm_bytes(const gemm_plan *plan)
 
 static void count_kept(gemm_plan *plan)
 {
-    const size_t now = norm_bytes(plan) + (plan->kept.data ? plan->kept.bytes : 0);
+    const bool own_data = plan->kept.data && !plan->kept.lent;
+    const size_t norm = plan->norm != plan->lent_norm ? norm_bytes(plan) : 0;
+    const size_t now = norm + (own_data ? plan->kept.bytes : 0);
     atomic_fetch_add(&kept_bytes, now - plan->counted);
     plan->counted = now;
 }
@@ -228,7 +229,7 @@ bool gemm_plan_lend(gemm_plan **to, gemm_plan *const *from)
     errno = before;
     if (!plan) return false;
     *plan = **from;
-    plan->lent = plan->counted;
+    plan->counted = 0;
     plan->lent_norm = plan->norm;
     plan->kept.lent = plan->kept.data;
     *to = plan;

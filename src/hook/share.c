@@ -34,6 +34,7 @@ static int can_share(const layer *l)
     case SAM:
     case SCALE_CHANNELS:
     case LOCAL_AVGPOOL:
+    case REORG3D:
     case GAUSSIAN_YOLO:
 #endif
         return l->batch == 1;

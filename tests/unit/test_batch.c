@@ -7,10 +7,11 @@
  *   test_batch CFG...
  *
  * Each network runs with 8 images, under packed and packed_bf16, by 2, 3, 8 and 9 threads. With 9
- * it stays whole. The others must end at the first layer that no row takes.
+ * it stays whole. The others must end at the first layer that no row takes. A network that shares
+ * the weights (src/hook/share.h) keeps nothing that the other has.
  */
 #include "driver/driver.h"
-#include "hook/hook.h"
+#include "hook/share.h"
 #include "support/network.h"
 #include "support/report.h"
 
@@ -113,6 +114,41 @@ static void judge(network *net, const char *name, int threads, float *input, con
     free(got);
 }
 
+typedef struct pass {
+    network *net;
+    float *input;
+} pass;
+
+static void predict(void *data, int image)
+{
+    const pass *p = data;
+    (void)image;
+    network_predict(p->net, p->input);
+}
+
+static void test_share(network *net, const char *name, float *input, const float *right)
+{
+    char test[256];
+    network *share = share_network(net);
+    size_t before, now, n = copy_outputs(net, 0, NULL);
+    float *got = malloc(n * sizeof *got);
+    pass own = {net, input}, other = {share, input};
+    int passes = 0;
+    snprintf(test, sizeof test, "%s, a share", name);
+    while (share && passes < 3 && !lend_plans(share, net)) {
+        ++passes;
+        gemm_images_apart(1, 1, predict, &own);
+    }
+    before = gemm_planned_bytes();
+    if (share && passes < 3) gemm_images_apart(1, 1, predict, &other);
+    now = gemm_planned_bytes();
+    if (share) copy_outputs(share, 0, got);
+    report_that(test, share && before == now && !memcmp(got, right, n * sizeof *got),
+                "%zu bytes are kept, before %zu; or it has other bits", now, before);
+    if (share) free_share(share);
+    free(got);
+}
+
 static void test(const char *cfg, const char *variant)
 {
     static const int threads[] = {2, 3, IMAGES, IMAGES + 1};
@@ -131,6 +167,7 @@ static void test(const char *cfg, const char *variant)
         copy_outputs(net, 0, right + (size_t)i * n);
     }
     snprintf(name, sizeof name, "%s %s", cfg, variant);
+    test_share(net, name, input, right);
     for (size_t i = 0; i < sizeof threads / sizeof *threads; ++i)
         judge(net, name, threads[i], input, right);
     free(input);
