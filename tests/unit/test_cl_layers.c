@@ -374,13 +374,36 @@ static int after_fork(network *net, network *other)
     return wrong_layer(net, 0);
 }
 
+/* What Darknet reads after a pass is the CPU's: the last output, and those of yolo layers. */
+static int after_pass(network *net, network *other)
+{
+    bool last = true;
+    (void)other;
+    leave_outputs(net, 0);
+    for (int i = net->n - 1; i >= 0; --i) {
+        const layer *l = &net->layers[i];
+        const size_t bytes = outputs(l) * sizeof(float);
+        if (!bytes || !(last || l->type == YOLO)) continue;
+        last = false;
+        float *seen = malloc(bytes);
+        if (!seen) exit(2);
+        memcpy(seen, l->output, bytes);
+        output_to_cpu(*l);
+        const bool same = !memcmp(seen, l->output, bytes);
+        free(seen);
+        if (!same) return i;
+    }
+    return -1;
+}
+
 static const struct {
     const char *name;
     int (*run)(network *, network *);   /* the layer that differs, or -1 */
 } CASES[] = {{"passes", several_passes}, {"turns", by_turns},       {"weights", other_weights},
              {"resize", other_size},     {"written", overwritten},  {"rows", other_rows},
              {"freed", freed},           {"factor", other_factor},  {"fork", after_fork},
-             {"threads", in_threads},    {"im2col", without_hook}};
+             {"threads", in_threads},    {"im2col", without_hook},
+             {"after-pass", after_pass}};
 
 /* All cases, or only the one that is called `only`. */
 static void test_cases(const char *cfg, char policy, const char *only)
