@@ -24,13 +24,18 @@ LEFT_OUT(gemm_beta)
 LEFT_OUT(gemm_b_ld)
 LEFT_OUT(gemm_conv)
 LEFT_OUT(gemm_conv_chain)
-LEFT_OUT(gemm_layer)
 LEFT_OUT(gemm_plan_network)
 LEFT_OUT(gemm_plan_set_network)
 LEFT_OUT(gemm_plan_step)
 LEFT_OUT(gemm_plan_set_step)
-LEFT_OUT(gemm_host_read)
-LEFT_OUT(gemm_host_write)
+LEFT_OUT(gemm_chosen)
+LEFT_OUT(gemm_find)
+LEFT_OUT(gemm_make_context)
+LEFT_OUT(gemm_set_threads)
+LEFT_OUT(gemm_set_variant)
+LEFT_OUT(gemm_unusable)
+LEFT_OUT(gemm_variants)
+LEFT_OUT(gemm_variant_count)
 
 /* As with a row that has no layers and no device. */
 #define NOTHING(name)                                                                              \
@@ -41,6 +46,10 @@ LEFT_OUT(gemm_host_write)
     }
 NOTHING(gemm_conv_offered)
 NOTHING(gemm_plan_drop)
+NOTHING(gemm_host_read)
+NOTHING(gemm_host_write)
+NOTHING(gemm_layer)
+NOTHING(gemm_is_dying)
 
 void *gemm_host_alloc(size_t n, size_t size)
 {
