@@ -30,7 +30,7 @@ static int64_t side_of(uint8_t byte, bool *repeats)
     return *repeats ? long_sides[byte - (256 - LONG_SIDES)] : byte % 48;
 }
 
-/* Distances of the three sides, in one of six orders, each with a gap and a sign, and the pixels. */
+/* Distances of the three sides, in one of six orders, each with a gap and a sign; the pixels. */
 static unsigned char *put_pixels(py_pass *p, const uint8_t *head, const uint8_t *data, size_t size)
 {
     static const uint8_t orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
@@ -63,7 +63,8 @@ static void put_network(const uint8_t *head)
     snprintf(cfg, sizeof cfg, "[net]\nheight=%d\nwidth=%d\nchannels=%d\n%s", 2 + head[1] % 8 * 2,
              2 + head[2] % 8 * 2, channels,
              channels == 3 ? "[maxpool]\nsize=2\nstride=2\n[route]\nlayers=-1,-1\n"
-                             "[yolo]\nmask=0\nclasses=1\nnum=1\nanchors=1,2\n" : "[avgpool]\n");
+                             "[yolo]\nmask=0\nclasses=1\nnum=1\nanchors=1,2\n"
+                           : "[avgpool]\n");
     fuzz_write("cfg", "", 0, cfg, strlen(cfg));
     fuzz_write("weights", "", 0, "\0\0\0\0\2\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 20);
 }
@@ -74,9 +75,14 @@ static void call(py_network *n, const uint8_t *head, const uint8_t *data, size_t
     py_pass p = {.net = n->net, .threshold = (float)head[11] / 255, .nms = (float)head[12] / 255};
     unsigned char *pixels = NULL;
     switch (head[0] % 4) {
-    case 0: p.path = FUZZ_FILE; break;
-    case 1: p.data = data, p.bytes = (int64_t)size; break;
-    default: pixels = put_pixels(&p, head + 1, data, size);
+    case 0:
+        p.path = FUZZ_FILE;
+        break;
+    case 1:
+        p.data = data, p.bytes = (int64_t)size;
+        break;
+    default:
+        pixels = put_pixels(&p, head + 1, data, size);
     }
     if (!p.path && (!p.data || (p.bytes == 0 && !pixels))) return;
     const bool boxes = py_has_boxes(n->net) && head[13] % 2;
@@ -115,11 +121,11 @@ static void run_python(const uint8_t *data, size_t size)
 static void seeds_python(void)
 {
     static const char *const heads[] = {
-        "\2\0\3\5\7\0\0\0\2\1\1\100\60\1\0\0BM",    /* 7 x 5 x 3, packed */
+        "\2\0\3\5\7\0\0\0\2\1\1\100\60\1\0\0BM",     /* 7 x 5 x 3, packed */
         "\2\5\1\7\11\1\11\2\0\1\2\0\0\0\0\0BM",      /* gray, with gaps */
         "\2\4\4\10\10\10\10\10\2\2\1\20\0\1\0\0BM",  /* four channels, from the last pixel on */
         "\2\0\3\377\373\0\0\0\2\1\1\100\60\1\0\0BM", /* a side that repeats one pixel */
-        "\1\0\0\0\0\0\0\0\2\1\1\100\60\1\0\0BM",    /* the bytes of a file */
+        "\1\0\0\0\0\0\0\0\2\1\1\100\60\1\0\0BM",     /* the bytes of a file */
     };
     for (size_t i = 0; i < sizeof heads / sizeof *heads; ++i) fuzz_seed(heads[i], HEAD + 2);
 }
