@@ -70,7 +70,7 @@ printf '# One\n\n| row | s |\n|---|---:|\n| a<b & `c` | 1.5 |\n\n<script>alert(1
 printf '#row\tgemm\tother\nstock\t0.9\t0.1\npacked\t0.1\t0.1\n' >$into/gprof.tsv
 echo '<svg/>' >$into/gprof.svg
 put loops
-printf 'tile_8\t10.0\t0.1\t-\t2.50\t4\nmkn\t25.0\t0.2\t-\t1.00\t5\nknm\t100\t1\t-\t0.25\t6\n' >$into/loops.tsv
+printf 'tile_8\t10.0\t0.1\t-\t2.50\t4\t.5\t1\nmkn\t25.0\t0.2\t-\t1.00\t5\t.5\t2\nknm\t100\t1\t-\t0.25\t6\t2\t3\n' >$into/loops.tsv
 put explain
 printf '# Why a loop is fast\n' >$into/explain.md
 put detect-all
@@ -141,6 +141,14 @@ equal 'report: variants of the chart' 'packed stock' \
 equal 'report: figures of the chart' '3.35x 9.00x 1.00x 1.00x' \
     "$(grep -o '[0-9.]*x, ' build/report/variants.svg | tr -d ',' | xargs)"
 equal 'report: a chart for a phone' 1 "$(grep -c '<svg [^>]*width="400"' build/report/variants.svg)"
+
+# Loops of the same rank: the first of them may be no faster.
+cp build/loops/latest/loops.tsv few
+sed -i '/^mkn/s/2$/1/' build/loops/latest/loops.tsv
+"$report" build page.html 2>said
+has 'times as fast as <code>mkn</code>, but the intervals of the two overlap; <code>knm</code> is the slowest.</li>'
+mv few build/loops/latest/loops.tsv
+"$report" build page.html 2>said
 
 # ---- In a browser: nothing overlaps, the same quantity twice is the same number ----
 # All variants are in the chart. Frames have 400 and 1200 pixels, dark and light; charts are put into the page, so that
