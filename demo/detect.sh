@@ -26,6 +26,7 @@ refuse()
 for file in "CFG=$cfg" "WEIGHTS=$weights"; do
     [ -f "${file#*=}" ] && [ -r "${file#*=}" ] || refuse "$file is no file that can be read"
 done
+[ -r "$image" ] || refuse "IMAGE=$image is no file and no folder that can be read"
 # Classes without a name would crash Darknet, and those of others would get wrong names.
 classes=$(sed -n 's/^ *classes *= *\([0-9]*\).*/\1/p' "$cfg" | tail -n 1)
 list=${names:-data/coco.names}
