@@ -44,6 +44,10 @@ MODELS    ?= ../shared/models
 # PEERS_PYTHON=python3: make bench-peers uses this Python, and what it has, instead of PyPI
 # WEIGHTS=file, WEIGHTS_URLS="url ..." and DARKNET_SRC=dir: docs/development.md
 
+# Not every shell makes a folder of ~ behind "=".
+$(foreach name,CFG IMAGE IMAGES WEIGHTS NAMES DARKNET_SRC PREFIX DESTDIR,$(if $(filter ~/%,$($(name))),$(eval \
+    override $(name) := $(patsubst ~/%,$(HOME)/%,$($(name))))))
+
 # ---- Checks ----
 ifeq ($(filter grouped-target,$(.FEATURES)),)
 $(error GNU make 4.3 or later is needed; this is $(MAKE_VERSION))

@@ -23,6 +23,10 @@ refuse()
     exit 2
 }
 
+for file in "CFG=$cfg" "WEIGHTS=$weights"; do
+    [ -f "${file#*=}" ] && [ -r "${file#*=}" ] || refuse "$file is no file that can be read"
+done
+[ -r "$image" ] || refuse "IMAGE=$image is no file and no folder that can be read"
 # Classes without a name would crash Darknet, and those of others would get wrong names.
 classes=$(sed -n 's/^ *classes *= *\([0-9]*\).*/\1/p' "$cfg" | tail -n 1)
 list=${names:-data/coco.names}
@@ -54,18 +58,18 @@ detect()
 # all_of FOLDER: its pictures, each with boxes in a file of its name; 1 when one of them failed
 all_of()
 {
-    failed=0 count=0
+    failed=0 count=0 drawn=0
     for picture in "$1"/*; do
         case $picture in
         *.[jJ][pP][gG] | *.[jJ][pP][eE][gG] | *.[pP][nN][gG] | *.[bB][mM][pP]) ;;
         *) continue ;;
         esac
         count=$((count + 1))
-        drawn=${picture##*/}
-        detect '' "$cfg" "$weights" "$picture" "$kept/pictures/${drawn%.*}" || failed=1
+        name=${picture##*/}
+        if detect '' "$cfg" "$weights" "$picture" "$kept/pictures/${name%.*}"; then drawn=$((drawn + 1)); else failed=1; fi
     done
     [ $count != 0 ] || refuse "IMAGE=$1 is a folder without a .jpg, .jpeg, .png or .bmp"
-    echo "$kept/pictures: the boxes of $count pictures"
+    echo "$kept/pictures: the boxes of $drawn of $count pictures"
     return $failed
 }
 

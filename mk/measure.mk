@@ -44,6 +44,7 @@ LIST_CPU_VARIANTS = ./gemm-bench --list | \
     awk -F '\t' '$$2 == "usable" && $$1 !~ /^(cl|openblas|blis|onednn|hybrid)/ { print $$1 }'
 gprof: ## measure: where the time of a detection goes, beside an article: VARIANTS=all N PROCESSES
 	@$(MAKE) $(if $(Q),-s) LEVEL=0 STUDY_OPTS=-Ofast darknet gemm-bench data default-weights
+	@$(if $(filter-out all,$(VARIANTS)),said=$$(./gemm-bench --impl $(subst $() ,$(comma),$(strip $(VARIANTS))) --list 2>&1 >/dev/null) || { echo "$$said" | tail -n 1 >&2; exit 2; })
 	@$(MAKE) $(if $(Q),-s) LEVEL=0 PROFILE=1 $(GPROF)/darknet
 	@$(SET_WEIGHTS); $(call open_result,$(GPROF)/results); \
 	    GEMM_CONV=$${GEMM_CONV:-im2col} N=$(N) PROCESSES=$(PROCESSES) bench/studies/gprof.sh \

@@ -30,7 +30,7 @@ PACKAGES_deb      = build-essential dpkg-dev debhelper lintian git $(if $(ARCH),
 PACKAGES_wheel    = python3
 PACKAGES_packages = $(BENCH_PACKAGES) $(REPORT_PACKAGES)
 PACKAGES_test     = $(BENCH_PACKAGES) $(REPORT_PACKAGES) python3-numpy python3-pil python3-venv cmake pkg-config man-db git clang valgrind time python3 locales
-PACKAGES_fuzz     = clang libclang-rt-dev
+PACKAGES_fuzz     = clang libclang-rt-dev $(if $(filter 32,$(FUZZ_BITS)),libc6-dev-i386)
 PACKAGES_test-qemu = qemu-user gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabihf g++-arm-linux-gnueabihf libc6-dev-armhf-cross
 PACKAGES_test-debian = mmdebstrap git
 PACKAGES_test-packages = mmdebstrap git dpkg-dev
@@ -42,7 +42,10 @@ PACKAGES_test-opencl = python3 python3-venv $(if $(filter llvmpipe freedreno,$(O
 OPTIONAL_bench    = $(REF_PACKAGES)
 OPTIONAL_bench-cl = $(REF_PACKAGES)
 OPTIONAL_packages = $(REF_PACKAGES)
-OPTIONAL_test     = $(REF_PACKAGES) $(CL_TEST_PACKAGES) $(HOST_PACKAGES)
+# For FUZZ_BITS=32. gcc-multilib is not taken, because cross compilers conflict with it.
+OPTIONAL_fuzz     = $(if $(filter 32,$(FUZZ_BITS)),lib32stdc++-[0-9]*-dev)
+# A browser for the page of `make report`
+OPTIONAL_test     = $(if $(filter test-all,$(MAKECMDGOALS)),chromium) $(REF_PACKAGES) $(CL_TEST_PACKAGES) $(HOST_PACKAGES)
 OPTIONAL_test-quick = $(if $(CROSS_COMPILE),,$(OPTIONAL_test))
 OPTIONAL_test-opencl = $(REF_PACKAGES)
 

@@ -23,7 +23,7 @@ END {
     print "Seconds an image, one thread. gemm: all functions of the variant.\n"
     on_device = 0
     for (i = 1; i <= n; ++i) on_device += device[rows[i]] != "-"
-    print "| variant | whole s | x stock | gemm s | of it | x stock |" (on_device ? " device s |" : "")
+    print "| variant | whole s | whole x stock | gemm s | of it | gemm x stock |" (on_device ? " device s |" : "")
     print "|---|---:|---:|---:|---:|---:|" (on_device ? "---:|" : "")
     print "#row\tgemm\tother" >tsv
     for (i = 1; i <= n; ++i) {

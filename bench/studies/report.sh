@@ -163,8 +163,12 @@ say_gprof()
 
 say_loops()
 {
-    awk -F '\t' 'NR == 1 { name = $1; times = $5 } { last = $1 }
-        END { if (NR) printf "- One multiply: `%s` is the fastest of %d loops, %s times as fast as `mkn`; `%s` is the slowest.\n", name, NR, times, last }' "$1/loops.tsv"
+    awk -F '\t' 'NR == 1 { name = $1; times = $5 } { last = $1 } $1 == "mkn" { tie = NR > 1 && $8 == 1 }
+        END {
+            if (!NR) exit
+            printf "- One multiply: `%s` is the fastest of %d loops, %s times as fast as `mkn`", name, NR, times
+            printf "%s; `%s` is the slowest.\n", tie ? ", but the intervals of the two overlap" : "", last
+        }' "$1/loops.tsv"
 }
 
 # The fastest row of each network, with each number of threads. Of the columns those up to the time count.

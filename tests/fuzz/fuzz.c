@@ -144,22 +144,26 @@ char *fuzz_text(const uint8_t *data, size_t size)
 
 /* ---- one input ---- */
 
+void (*fuzz_exit)(int);
+
 /* Comes back to LLVMFuzzerTestOneInput while a reader runs. Another status than 1 is a finding. */
 void __wrap_exit(int status)
 {
     if (!now.runs) __real_exit(status);
     if (status != 1) abort();
+    if (fuzz_exit) fuzz_exit(status);
     longjmp(now.back, 1);
 }
 
 static const fuzz_target *find(const char *name)
 {
-    const fuzz_target *const lists[] = {fuzz_darknet_targets, fuzz_own_targets};
-    for (size_t i = 0; name && i < 2; ++i)
+    const fuzz_target *const lists[] = {fuzz_darknet_targets, fuzz_own_targets,
+                                        fuzz_python_targets};
+    for (size_t i = 0; name && i < 3; ++i)
         for (const fuzz_target *t = lists[i]; t->name; ++t)
             if (!strcmp(t->name, name)) return t;
     fprintf(stderr, "FUZZ_TARGET='%s' is none of:", name ? name : "");
-    for (size_t i = 0; i < 2; ++i)
+    for (size_t i = 0; i < 3; ++i)
         for (const fuzz_target *t = lists[i]; t->name; ++t) fprintf(stderr, " %s", t->name);
     fprintf(stderr, "\n");
     __real_exit(1);
@@ -172,6 +176,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     now.size = size;
     now.block_count = now.file_count = 0;
     now.runs = true;
+    fuzz_exit = NULL;
     if (!setjmp(now.back)) t->run(data, size);
     now.runs = false;
     while (now.file_count) __real_fclose(now.files[--now.file_count]);

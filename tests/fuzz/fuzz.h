@@ -19,11 +19,15 @@ typedef struct fuzz_target {
     void (*seeds)(void); /* calls fuzz_seed for each input of the first corpus */
 } fuzz_target;
 
-extern const fuzz_target fuzz_darknet_targets[], fuzz_own_targets[]; /* the last one has no name */
+/* The last one of each has no name. */
+extern const fuzz_target fuzz_darknet_targets[], fuzz_own_targets[], fuzz_python_targets[];
 
 /* Whether what a run leaves behind is freed: not where the driver and the device are there too,
  * which keep it. */
 extern bool fuzz_frees;
+
+/* Where exit(1) goes while a target has its own end for it, else NULL. */
+extern void (*fuzz_exit)(int);
 
 /* Writes one input of the corpus. */
 void fuzz_seed(const void *data, size_t size);

@@ -19,6 +19,8 @@ comma="env LOCPATH=$work LC_ALL=de_DE.UTF-8"
 results=$BUILD/gprof-Ofast/results/latest
 check gprof $comma make gprof VARIANTS='stock block2d packed' N=$(few_or_all 40 2) PROCESSES=1 "CFG=$tiny" "WEIGHTS=$weights"
 figures='[0-9.]+ \| [0-9.]+ \| [0-9.]+ \| [0-9.]+% \| [0-9.]+ \|$'
+expect_failure gprof-unknown "--impl 'stok': no such row" make gprof VARIANTS='mkn stok' "CFG=$tiny" "WEIGHTS=$weights"
+check gprof-unknown-starts-nothing sh -c '! grep -q "^gprof: \|^result: " "$1"' - "$work/output"
 for row in stock block2d packed; do check gprof-$row-seconds grep -Eq "^\| $row \| $figures" "$results/gprof.md"; done
 check gprof-fractions awk -F '\t' '!/^#/ && $2 != int($2) { ++n } END { exit !n }' "$results/gprof.tsv"
 check gprof-stock grep -Eq "^\| stock \| gemm_stock_nn \| [0-9.]+ \| [0-9.]+% \| - \| - \| - \|$" "$results/gprof.md"

@@ -145,16 +145,19 @@ has_lines builds-lines-debug build/debug/darknet
 readelf --debug-dump=info build/debug/obj/src/driver/run.o >"$work/info"
 holds builds-debug-arguments "$work/info" DW_TAG_formal_parameter
 
-# ---- how far a build is: a false make, which wants two files, and one of them is made ----
+# ---- how far a build is: a false make, which wants two files, and a third one once it can; one of them is made ----
 mkdir -p far/obj
-printf '#!/bin/sh\necho cc -c a.c -o far/obj/a.o\necho cc -c b.c -o far/obj/b.o\n' >far/make && chmod +x far/make
-sleep 8 &
+printf '#!/bin/sh\necho cc -c a.c -o far/obj/a.o\necho cc -c b.c -o far/obj/b.o\n[ -e far/ready ] && echo cc -c c.c -o far/obj/c.o\n' >far/make && chmod +x far/make
+sleep 13 &
 setup/progress.sh $! far far/make all >"$work/log" &
 progress=$!
 sleep 1
 touch far/obj/b.o
+sleep 7
+touch far/ready
 wait
-is builds-progress 'Compiling: 1 of 2 files are done' "$(cat "$work/log")"
+is builds-progress 'Compiling: 1 of at least 2 files are done
+Compiling: 1 of 3 files are done' "$(cat "$work/log")"
 if kill -0 $progress 2>/dev/null; then fail builds-progress-ends 'it goes on without its make'; else pass builds-progress-ends; fi
 rm -r far
 

@@ -37,6 +37,10 @@ done <"$work/links" >"$work/missing"
 none docs-links 'no such file or heading'
 check docs-links-found [ "$(wc -l <"$work/links")" -gt 50 ]
 
+# Debian's own pip installs nothing outside of a virtual environment.
+grep -nE '^ +([^#]*[^/])?pip3? install' $pages >"$work/missing"
+none docs-pip 'Debian refuses this pip'
+
 # ---- What the text names ----
 # Files in code, as patterns. `my` is the name in examples.
 for page in $pages; do

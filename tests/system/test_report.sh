@@ -70,7 +70,7 @@ printf '# One\n\n| row | s |\n|---|---:|\n| a<b & `c` | 1.5 |\n\n<script>alert(1
 printf '#row\tgemm\tother\nstock\t0.9\t0.1\npacked\t0.1\t0.1\n' >$into/gprof.tsv
 echo '<svg/>' >$into/gprof.svg
 put loops
-printf 'tile_8\t10.0\t0.1\t-\t2.50\t4\nmkn\t25.0\t0.2\t-\t1.00\t5\nknm\t100\t1\t-\t0.25\t6\n' >$into/loops.tsv
+printf 'tile_8\t10.0\t0.1\t-\t2.50\t4\t.5\t1\nmkn\t25.0\t0.2\t-\t1.00\t5\t.5\t2\nknm\t100\t1\t-\t0.25\t6\t2\t3\n' >$into/loops.tsv
 put explain
 printf '# Why a loop is fast\n' >$into/explain.md
 put detect-all
@@ -141,6 +141,51 @@ equal 'report: variants of the chart' 'packed stock' \
 equal 'report: figures of the chart' '3.35x 9.00x 1.00x 1.00x' \
     "$(grep -o '[0-9.]*x, ' build/report/variants.svg | tr -d ',' | xargs)"
 equal 'report: a chart for a phone' 1 "$(grep -c '<svg [^>]*width="400"' build/report/variants.svg)"
+
+# Loops of the same rank: the first of them may be no faster.
+cp build/loops/latest/loops.tsv few
+sed -i '/^mkn/s/2$/1/' build/loops/latest/loops.tsv
+"$report" build page.html 2>said
+has 'times as fast as <code>mkn</code>, but the intervals of the two overlap; <code>knm</code> is the slowest.</li>'
+mv few build/loops/latest/loops.tsv
+"$report" build page.html 2>said
+
+# ---- In a browser: nothing overlaps, the same quantity twice is the same number ----
+# All variants are in the chart. Frames have 400 and 1200 pixels, dark and light; charts are put into the page, so that
+# their letters are seen.
+if [ "${TEST_ALL:-0}" = 0 ]; then
+    :
+elif command -v chromium >/dev/null; then
+    cp build/detect-all/latest/table.txt few
+    $OUT/bench/gemm_bench --list 2>/dev/null | awk -F '\t' '$1 !~ /^(stock|packed)$/ { printf "%-20s %.4f %.2f   yes  1e-06\n", $1, 1.1518 / (.5 + ++n / 40), .5 + n / 40 }' >>build/detect-all/latest/table.txt
+    check 'report: a page of all variants' "$report" build page.html
+    {
+        awk 'match($0, /<img src="[^"]*\.svg"/) {
+            file = "build/" substr($0, RSTART + 10, RLENGTH - 11)
+            if ((getline line <file) <= 0 || line == "<svg/>") { print; next }
+            print "<p>"; do print line; while ((getline line <file) > 0); print "</p>"; next
+        } { print }' page.html
+        printf '<style>svg { max-width: 100%%; height: auto; }</style>\n<script>\n'
+        cat "$root/tests/support/page.js"
+        echo '</script>'
+    } >build/seen.html
+    printf '<!doctype html><style>:root { color-scheme: light dark; }</style>\n' >frames.html
+    for scheme in light dark; do
+        for width in 400 1200; do
+            printf '<iframe src="build/seen.html" style="color-scheme: %s; width: %spx; height: 900px; border: 0"></iframe>\n' $scheme $width
+        done
+    done >>frames.html
+    HOME=$work timeout 120 chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --allow-file-access-from-files \
+        --user-data-dir="$work/browser" --dump-dom "file://$PWD/frames.html" 2>browser | sed -n 's/.*said: //p' >said
+    equal 'report: frames of a browser' '1200 pixels, rgb(24, 26, 27)
+1200 pixels, rgb(255, 255, 255)
+400 pixels, rgb(24, 26, 27)
+400 pixels, rgb(255, 255, 255)' "$(sed -n 's/^\([0-9]* pixels, rgb([0-9, ]*)\), [0-9]\{3,\} parts, [0-9]\{3,\} quantities$/\1/p' said | sort)"
+    equal 'report: in a browser' '' "$(grep -v '^[0-9]* pixels, ' said | sort -u | head -n 20)"
+    mv few build/detect-all/latest/table.txt
+else
+    skip 'report: in a browser' 'no Chromium (Debian: chromium)'
+fi
 
 # Without a comparison the answer is that of detect-all, and a picture without objects is said.
 mv build/ab build/away

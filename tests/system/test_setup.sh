@@ -268,6 +268,10 @@ expect_failure make-folder-empty "make detect: IMAGE=$work/offered.d is a folder
 echo text >"$work/a b/0.png"
 expect_failure make-folder-bad-file "Cannot load image \"$work/a b/0.png\"" detect_own IMAGE="$work/a b"
 check make-folder-goes-on [ "$(grep -c 'Predicted in' "$work/output")" = 3 ]
+check make-folder-count grep -q 'pictures: the boxes of 3 of 4 pictures' "$work/output"
+expect_failure make-home "make detect: CFG=$HOME/none.cfg is no file that can be read" \
+    make detect INSTALL=0 DETECTED="$work/detect" 'CFG=~/none.cfg' WEIGHTS=cfg/kite-demo.weights
+expect_failure make-image-missing 'make detect: IMAGE=data/none.jpg is no file and no folder that can be read' detect_own IMAGE=data/none.jpg
 printf 'one\ntwo\n' >"$work/two names"
 expect_failure make-names-few 'net.cfg has 34 classes, and ' detect_own NAMES="$work/two names"
 expect_failure make-names-missing 'make detect: NAMES=/none is no file' detect_own NAMES=/none
