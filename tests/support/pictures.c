@@ -46,7 +46,7 @@ static void write_noise(FILE *file, unsigned *state)
     }
 }
 
-/* Its JPEG is larger than the patched writer gives room to its second thread. */
+/* A JPEG whose second half is larger than a buffer of the writer. */
 static void write_strong_noise(FILE *file, unsigned *state)
 {
     enum { LARGE = 160 };
