@@ -38,7 +38,7 @@ $(eval $(foreach source,$(filter-out $(STATIC_TESTS),$(TEST_PROGRAMS)),$(call pr
 
 # ./darknet with clocks in it.
 PHASES = load_alphabet parse_network_cfg load_weights picture_start picture_fitted network_predict say_detections \
-    free_network picture_pixels draw_boxes save_image pthread_create sem_wait
+    picture_draw picture_save pthread_create sem_wait
 $(OUT)/bench/darknet_phases: FILE_OBJECTS = $(foreach name,$(DARKNET_PROGRAM),$(OUT)/darknet-obj/$(name).o)
 $(OUT)/bench/darknet_phases: FILE_LIBS = $(PHASES:%=-Wl,--wrap=%)
 $(OUT)/bench/darknet_phases: $(OBJ)/bench/detect/phases.o $(OUT)/libdarknet.a

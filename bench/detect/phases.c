@@ -62,12 +62,10 @@ PHASE_OF(image, "wait", picture_fitted, (picture *p, image *sized), (p, sized))
 PHASE_OF(float *, "pass", network_predict, (network *net, float *input), (net, input))
 PHASE("boxes", say_detections, (detection *d, int n, float thresh, char **names, int classes),
       (d, n, thresh, names, classes))
-PHASE("free", free_network, (network *net), (net))
-PHASE_OF(image, "pixels", picture_pixels, (picture *p), (p))
-PHASE("drawing", draw_boxes,
-      (image im, detection *d, int n, float thresh, char **names, image **letters, int classes),
-      (im, d, n, thresh, names, letters, classes))
-PHASE("writing", save_image, (image im, const char *name), (im, name))
+PHASE("drawing", picture_draw,
+      (picture *p, detection *d, int n, float thresh, char **names, image **letters, int classes),
+      (p, d, n, thresh, names, letters, classes))
+PHASE("writing", picture_save, (picture *p, const char *name), (p, name))
 
 /* ---- the picture's thread ---- */
 

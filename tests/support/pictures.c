@@ -46,12 +46,22 @@ static void write_noise(FILE *file, unsigned *state)
     }
 }
 
+/* A JPEG whose second half is larger than a buffer of the writer. */
+static void write_strong_noise(FILE *file, unsigned *state)
+{
+    enum { LARGE = 160 };
+    static unsigned char pixels[LARGE * LARGE * 3];
+    for (int p = 0; p < LARGE * LARGE * 3; ++p) pixels[p] = (unsigned char)next_random(state);
+    if (!stbi_write_jpg_to_func(append, file, LARGE, LARGE, 3, pixels, 100)) abort();
+}
+
 static int write_all(const char *name, int count, char **pictures)
 {
     unsigned state = 1;
     FILE *file = fopen(name, "wb");
     if (!file) return 1;
     write_noise(file, &state);
+    write_strong_noise(file, &state);
     for (int i = 0; i < count; ++i) {
         int w, h, channels;
         unsigned char *pixels = stbi_load(pictures[i], &w, &h, &channels, 0);

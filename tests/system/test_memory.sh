@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The workspace of im2col is not allocated when the hook takes every convolution, and is when not. What
 # plans keep stays in bounds, those of GEMM_KEEP too. Where memory is limited so far that an unpatched Darknet just runs, the
-# patched one runs too.
+# patched one runs too. A list of pictures uses its memory again.
 . tests/support/lib.sh
 
 # peak CONV: peak resident memory of a detection, in KiB
@@ -53,6 +53,21 @@ for keep in 0:0 100K:102400 300000:300000; do
 done
 keeping GEMM_KEEP=1G
 check memory-keep-more [ "$most" = "$all" ]
+rm -f predictions.jpg
+
+# ---- A list of pictures uses memory again ----
+# faults PICTURES: page faults of a process
+faults()
+{
+    for _ in $(seq "$1"); do echo data/dog.jpg; done |
+        GEMM_IMPL=packed GEMM_THREADS=2 /usr/bin/time -f %R ./darknet detect cfg/kite-demo.cfg cfg/kite-demo.weights 2>&1 >/dev/null | tail -n 1
+}
+few=$(faults 3) many=$(faults 13)
+if [ $((many - few)) -le 1000 ]; then
+    pass memory-list
+else
+    fail memory-list "13 pictures have $many page faults, and 3 have $few"
+fi
 rm -f predictions.jpg
 
 # detect_within v|d KIB PROGRAM: with so many addresses, or so much data; plans keep all that they can at once

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # A start without random numbers changes nothing that can be seen, and neither does the faster way to
-# read and write pictures (0002 and 0004 in patches/pjreddie/extra).
+# read, draw and write pictures (0002, 0004 and 0010 in patches/pjreddie/extra).
 #
 #   tests/system/test_start.sh FIXED_TIME.so      (an absolute path)
 #
@@ -83,7 +83,7 @@ fi
 # ---- Pictures ----
 # Where the compiler rounds as C says, the two writers give the same bytes.
 for side in upstream darknet; do
-    ${CC:-cc} -std=c11 -O2 -ffp-contract=off -w -DSTB_IMAGE_IMPLEMENTATION -DSTB_IMAGE_WRITE_IMPLEMENTATION \
+    ${CC:-cc} -std=gnu11 -O2 -ffp-contract=off -w -DSTB_IMAGE_IMPLEMENTATION -DSTB_IMAGE_WRITE_IMPLEMENTATION \
         -I "$BUILD/$side/src" tests/support/pictures.c -o "$work/pictures-$side" -lm &&
         "$work/pictures-$side" write "$work/$side.written" data/*.jpg
 done
@@ -134,6 +134,13 @@ for text in dog '???' '??'; do
 done
 same start-letters "$work/expected" "$work/found"
 check start-letters-long sh -c "cd '$work/here' && '$work/letters' long собака"
+
+# ---- A picture as bytes ----
+${CC:-cc} -std=gnu11 -w -I "$BUILD/darknet/include" tests/support/one_picture.c "$OUT/libdarknet.so" \
+    -Wl,-rpath,"$OUT" -lm -o "$work/one_picture"
+for picture in kite dog eagle; do
+    check "start-bytes-$picture" sh -c "cd '$work/here' && '$work/one_picture' data/$picture.jpg && cmp floats.jpg bytes.jpg"
+done
 
 # Weights for some layers only: detect says so.
 expect_failure start-short-weights 'Weights file is too short' \
