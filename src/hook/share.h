@@ -8,7 +8,7 @@
 #ifndef HOOK_SHARE_H
 #define HOOK_SHARE_H
 
-#include "hook/hook.h"
+#include "hook/pjreddie.h"
 
 /* A network for one image with the weights of `of`, which lasts longer. NULL: without memory, or
    where a layer keeps something from image to image, or may change the weights. */
