@@ -5,6 +5,7 @@ import argparse
 import json
 import multiprocessing
 import os
+import pathlib
 import statistics
 import sys
 import time
@@ -142,11 +143,8 @@ def work(options, threads, count, start, times):
     """A process that detects in `count` pictures, and says when it began and ended."""
     warnings.simplefilter("ignore")
     net = Network(options.cfg, options.weights, options.names, threads, options.variant)
-    pictures = []
-    for name in options.pictures:
-        with open(name, "rb") as file:
-            pictures.append(file.read())
-    pictures = [pictures[i % len(pictures)] for i in range(count)]
+    files = [pathlib.Path(name).read_bytes() for name in options.pictures]
+    pictures = [files[i % len(files)] for i in range(count)]
     net.detect_many(pictures[:WARM + threads], options.threshold)
     start.wait()
     began = time.monotonic()

@@ -72,6 +72,8 @@ static double worked_since(moment begin)
     return wall < cpu ? wall : cpu;
 }
 
+static double made_ms;          /* what all programs took that were made so far */
+
 /* ---- progress ---- */
 
 /* What the builds of this process have taken so far, from their texts. */
@@ -249,13 +251,14 @@ static void judge(gemm_cl_program *p, const gemm_cl_key *key, bool *lasts)
         return;
     }
     const moment begin = now();
+    const double others = made_ms;      /* that the trial needs, and makes */
     p->on_trial = true;
     const gemm_cl_verdict verdict = trial(p, reason, sizeof reason);
     p->on_trial = false;
     switch (verdict) {
     case GEMM_CL_RIGHT:
         p->right = true;
-        keep(p, key, worked_since(begin));
+        keep(p, key, worked_since(begin) - (made_ms - others));
         return;
     case GEMM_CL_WRONG:
         *lasts = p->faulty = true;
@@ -317,7 +320,12 @@ const gemm_cl_program *gemm_cl_build(const char *name, const char *options, cons
     gemm_cl_program *p = options ? find(name, options) : NULL;
     if (!p && options) p = add(name, options);
     if (p && p->on_trial) return p;
-    if (p && !p->why && !(p->right && p->kernel)) make(p);
+    if (p && !p->why && !(p->right && p->kernel)) {
+        const moment begin = now();
+        const double before = made_ms;
+        make(p);
+        made_ms = before + worked_since(begin);     /* those inside of its trial too */
+    }
     if (p && !p->why && p->right && p->kernel) return p;
     *why = p && p->why ? p->why : p ? "the OpenCL kernel could not be tried" : "out of memory";
     return NULL;
