@@ -402,17 +402,18 @@ typedef struct py_many {
     py_network *network;
     py_pass *passes;
     int first;                  /* of those that run now */
-    atomic_bool *taken;         /* of the shares, or NULL: all in turn on the network itself */
+    _Atomic(network *) *idle;   /* shares; NULL: all in turn on the network itself */
 } py_many;
 
-/* Of as many as there are threads. A thread looks first where it was before, by the address of its
-   `current`: memory of the share may still be in its caches. */
-static int take_share(const py_many *m)
+/* Where a share is idle: there are as many as threads. A thread looks first where it was before, by
+   the address of its `current`: memory of the share may still be in its caches. */
+static network *take_share(const py_many *m, unsigned *place)
 {
     const unsigned count = (unsigned)m->network->share_count;
-    unsigned i = (unsigned)((uint64_t)(uintptr_t)&current * 0x9E3779B97F4A7C15u >> 32) % count;
-    while (atomic_exchange(&m->taken[i], true)) i = (i + 1) % count;
-    return (int)i;
+    network *share = NULL;
+    *place = (unsigned)((uint64_t)(uintptr_t)&current * 0x9E3779B97F4A7C15u >> 32) % count;
+    for (; !(share = atomic_exchange(&m->idle[*place], NULL)); *place = (*place + 1) % count) {}
+    return share;
 }
 
 static void detect_one(void *job, int i)
@@ -420,10 +421,10 @@ static void detect_one(void *job, int i)
     const py_many *m = job;
     py_pass *p = &m->passes[m->first + i];
     char why[PY_WHY_BYTES];
-    const int share = m->taken ? take_share(m) : 0;
-    p->net = m->taken ? m->network->shares[share] : m->network->net;
+    unsigned place = 0;
+    p->net = m->idle ? take_share(m, &place) : m->network->net;
     if (finish(p, detect, why)) p->why = strdup(why);
-    if (m->taken) atomic_store(&m->taken[share], false);
+    if (m->idle) atomic_store(&m->idle[place], p->net);
 }
 
 /* As many as threads, or none. */
@@ -464,9 +465,9 @@ void py_detect_many(py_network *n, py_pass *passes, int count)
         if (!alone || !gemm_images_apart(1, 1, detect_one, &m)) detect_one(&m, 0);
     }
     if (m.first == count) return;
-    atomic_bool taken[threads];
-    for (int i = 0; i < threads; ++i) atomic_init(&taken[i], false);
-    m.taken = taken;
+    _Atomic(network *) idle[threads];
+    for (int i = 0; i < threads; ++i) atomic_init(&idle[i], n->shares[i]);
+    m.idle = idle;
     if (!gemm_images_apart(threads, count - m.first, detect_one, &m))
         for (; m.first < count; ++m.first) detect_one(&m, 0);
     return_all(n);
