@@ -76,7 +76,7 @@ CONV_NETWORKS = $T/test_conv_networks
 
 # Also under the sanitizers. Darknet never frees a whole network: the tests of its networks do not
 # look for leaks.
-UNIT_PROGRAMS = $(addprefix $T/,test_driver test_calibration test_large test_limits test_number test_threads test_gemm test_auto test_packed test_packed_callers test_pairs test_half test_quads test_int8 test_scales test_packed_conv test_packed_layers test_chain test_chain_driver \
+UNIT_PROGRAMS = $(addprefix $T/,test_driver test_calibration test_large test_limits test_number test_threads test_gemm test_auto test_tuning test_packed test_packed_callers test_pairs test_half test_quads test_int8 test_scales test_packed_conv test_packed_layers test_chain test_chain_driver \
     test_allocation test_training test_bits test_conv test_conv_ends test_conv_hook test_conv_networks test_hook test_host test_hybrid test_others test_plans test_batch test_dlclose test_stats test_compare test_ab_rule test_library) \
     $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so
 # Tests of many kernels, which are not about the cache: PoCL compiles less. run.sh has QUICK_CACHE.
@@ -111,6 +111,7 @@ UNIT_COMMANDS = \
     '$T/test_calibration' \
     '$T/test_threads' \
     '$T/test_auto' \
+    '$T/test_tuning' \
     '$T/test_driver' \
     '$(LARGE)' \
     '$(NO_LEAKS) $T/test_training tests/unit/cfg/layers.cfg tests/unit/cfg/crnn.cfg --forward $(patsubst %,tests/unit/cfg/%.cfg,layers recurrent recurrent-one connected crnn)' \
@@ -409,7 +410,7 @@ PART_src/hook = $(HOOK) $(PLANS) $(BATCH) '$T/test_conv_hook' '$(NO_LEAKS) $T/te
 PART_patches = $(PART_src/hook) 'tests/system/test_cfg.sh' 'tests/system/test_files.sh' 'tests/fuzz/replay.sh $T/replay $(FUZZ_TARGETS)' 'tests/system/test_setup.sh'
 PART_src/driver = '$T/test_driver' $(PLANS) $(HOOK) '$T/test_large --without sizes' '$T/test_hybrid' '$T/test_limits' '$T/test_library' \
     '$(NO_CL) $T/test_gemm --cases 40' 'tests/system/test_explain.sh' 'tests/system/test_tune.sh' 'tests/system/test_layering.sh'
-PART_src/auto = '$T/test_auto' '$T/test_driver' 'tests/system/test_tune.sh'
+PART_src/auto = '$T/test_auto' '$T/test_tuning' '$T/test_driver' 'tests/system/test_tune.sh'
 PART_src/tune = $(PART_src/auto)
 PART_src/hybrid = '$T/test_hybrid' '$(QUICK_PLAIN) $T/test_cl --row hybrid --cases 4'
 PART_src/int8 = '$T/test_scales' '$T/test_int8 --cases 60' '$T/test_calibration' 'tests/system/test_int8.sh "$$MODELS"'

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Tuning with Darknet and with `make tune`: the table is written and used, and nothing is printed in a
-# normal run. tests/unit/test_auto.c has damaged and foreign tables, and processes and threads at once.
+# normal run. tests/unit/test_tuning.c has damaged and foreign tables, and two processes at once; test_auto.c
+# has threads.
 . tests/support/lib.sh
 
 darknet_folder "$work/here"
