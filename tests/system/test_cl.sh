@@ -69,7 +69,8 @@ for way in direct_image winograd4; do
         "$OUT/darknet" detect "$root/cfg/kite-demo.cfg" "$root/cfg/kite-demo.weights" "$root/data/kite.jpg"
 done
 plan GEMM_IMPL=cl_direct >"$work/row"
-plan GEMM_WAY=direct | cmp -s - "$work/row" && pass cl-way-is-row || fail cl-way-is-row "$(cat "$work/row")"
+plan GEMM_WAY=direct >"$work/way"
+if cmp -s "$work/way" "$work/row"; then pass cl-way-is-row; else fail cl-way-is-row "$(diff "$work/row" "$work/way")"; fi
 
 # auto and hybrid hand on a way that the variant lacks, and the trace says so.
 plan GEMM_IMPL=auto GEMM_WAY=direct >"$work/plan"
