@@ -61,9 +61,9 @@ static bool is_wanted(const char *name)
 static const char *judge_copies(const cl_case *p, const cl_how *how)
 {
     const gemm_note *n = &cl_note;
-    const size_t weights = cl_needs_plan(how->row) ? (size_t)(p->c.n * gemm_conv_taps(&p->c)) : 0;
     if (how->policy != 'u' || !p->shared || how->hybrid) return NULL;
     if (!p->convolves) return n->copied_a || n->copied_c ? "it copied A or C" : NULL;
+    const size_t weights = cl_needs_plan(how->row) ? (size_t)(p->c.n * gemm_conv_taps(&p->c)) : 0;
     if (n->copied_a == weights * sizeof(float) && !n->copied_c &&
         n->copied_b == 2 * (size_t)p->c.n * sizeof(float))
         return NULL;
