@@ -45,6 +45,12 @@ head -c 300 data/dog.jpg >x.jpg
 refuses picture-cut '*Cannot load image "x.jpg": *' $demo x.jpg
 expect picture-jpg kite: $demo data/kite.jpg
 
+# ---- Masks: one number each here, where drawing wants 14x14; each is drawn once and freed once ----
+printf '%s\n' '[net]' width=32 height=32 channels=3 '[convolutional]' filters=7 activation=linear \
+    '[region]' classes=1 coords=5 num=1 anchors=9,9 softmax=1 >mask.cfg
+./darknet partial mask.cfg '' mask.weights 2 >"$work/output" 2>&1
+check region-mask ./darknet detect mask.cfg mask.weights data/dog.jpg -thresh 0
+
 # ---- Sizes: every key of every layer (tests/fuzz/layers) with five sizes, in 2 GB of address space ----
 awk '{
     sizes = split("0 1 -1 1073741824 2147483647", size, " ")
