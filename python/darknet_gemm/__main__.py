@@ -168,7 +168,8 @@ def pictures_a_second(options, processes, threads):
 
 
 def throughput(options):
-    threads = options.threads or len(os.sched_getaffinity(0))
+    affinity = getattr(os, "sched_getaffinity", lambda _: range(os.cpu_count()))   # PyPy has none
+    threads = options.threads or len(affinity(0))
     load(options, options.variant).detect_many(options.pictures)    # says what is wrong
     rounds = [(pictures_a_second(options, 1, threads), pictures_a_second(options, threads, 1))
               for _ in range(options.rounds)]

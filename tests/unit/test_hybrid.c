@@ -319,7 +319,7 @@ enum { LATE = -1 };
 static struct {
     pthread_mutex_t lock;
     deed at_start, at_finish, cpu;
-    int cpu_declines;           /* so many calls, then it works; LATE: one after the device's end */
+    atomic_int cpu_declines;    /* so many calls, then it works; LATE: one after the device's end */
     gemm_call g;
     atomic_int starts, finishes, drops;
     int timed;                  /* starts that want the device's clock */
