@@ -398,7 +398,11 @@ for i in $(seq 900); do
     [ "$(wc -l <"$work/csv")" -ge 3 ] && break
     sleep 0.1
 done
-children=$(cat /proc/$pid/task/$pid/children)
+for i in $(seq 100); do
+    children=$(cat /proc/$pid/task/$pid/children)
+    [ -z "$children" ] || break
+    sleep 0.1
+done
 sleep 1
 kill -INT $pid
 wait $pid
