@@ -606,6 +606,7 @@ static void test_decisions(const char *cfg)
     gemm_set_variant(gemm_find("packed"));
     gemm_set_threads(2);
     network *net = network_make(cfg, SEED);
+    set_batch_network(net, 1);  /* of many images each runs in one thread */
     report_judged(cfg, decides_again(net));
     free_network(net);
 }
