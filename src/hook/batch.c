@@ -133,7 +133,7 @@ int hook_apart(hook_net net, hook_take_layer *take, hook_keeps_plan *keeps)
 {
     const int images = net.layers[0].batch, threads = images > 1 ? gemm_threads_apart() : 1;
     batch b = {.take = take, .net = net, .images = images, .end = net.n};
-    int i, apart = net.index == 0 && threads > 1 && images >= threads && !net.train && !net.delta;
+    int i, apart = threads > 1 && images >= threads && !net.train && !net.delta;
     for (i = 0; apart && i < net.n; ++i) apart = net.layers[i].batch == images;
     if (!apart) return -1;
     b.slots = calloc((size_t)net.n, sizeof *b.slots);

@@ -25,8 +25,8 @@ extern _Thread_local const hook_image *hook_present;
 typedef int hook_take_layer(hook_net net, float *output);
 typedef int hook_keeps_plan(const layer *, hook_net net);
 
-/* Called at each layer, and does this at layer 0. Returns the number of the last layer that ran.
-   -1: nothing ran, or all layers have to run. */
+/* Called at layer 0. Returns the number of the last layer that ran. -1: nothing ran, or all layers
+   have to run. */
 int hook_apart(hook_net net, hook_take_layer *, hook_keeps_plan *);
 
 #endif

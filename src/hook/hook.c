@@ -367,7 +367,7 @@ static int take(hook_net net)
 
 int hook_take(hook_net net, float *output)
 {
-    const int apart = hook_apart(net, hook_take, is_hooked);
+    const int apart = net.index ? -1 : hook_apart(net, hook_take, is_hooked);
     if (apart >= 0) return apart;
     return net.layers[net.index].output == output ? take(net) : -1;
 }
