@@ -62,6 +62,19 @@ static inline void gemm_clear_note(gemm_note *note)
     note->chosen = note->why = NULL;
 }
 
+/* For a row that asked another one: puts `reason` before what that row weighed. The trace parts its
+   columns by commas, so none stays. */
+static inline void gemm_weigh_before(gemm_note *note, const char *reason)
+{
+    enum { MOST = sizeof note->weighed - 1 };
+    char all[MOST + 1] = "";
+    strncat(all, reason, MOST);
+    if (*note->weighed) strncat(all, "; ", MOST - strlen(all));
+    strncat(all, note->weighed, MOST - strlen(all));
+    for (char *c = all; (c = strchr(c, ','));) *c = ';';
+    strcpy(note->weighed, all);
+}
+
 /* For a row that failed: the status, with the reason in the note. */
 static inline gemm_status gemm_fail(gemm_note *note, const char *reason)
 {

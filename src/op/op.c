@@ -2,7 +2,6 @@
 /* What the kinds of ops have in common: see op.h. */
 #include "op/op.h"
 
-#include "util/before.h"
 #include "util/text.h"
 
 #include <stdio.h>
@@ -306,9 +305,4 @@ void gemm_op_name_layer(const gemm_op *op, char text[GEMM_OP_TEXT])
     case GEMM_CHAIN: name_chain(op->chain, text); break;
     case GEMM_LAYER: name_layer(op->layer, text); break;
     }
-}
-
-void gemm_weigh_before(gemm_note *note, const char *text)
-{
-    gemm_put_before(note->weighed, sizeof note->weighed, text);
 }

@@ -95,7 +95,4 @@ void gemm_op_describe(const gemm_op *, char text[GEMM_OP_TEXT]);
    a multiply. */
 void gemm_op_name_layer(const gemm_op *, char text[GEMM_OP_TEXT]);
 
-/* For a row that chose another one: puts `text` before what that row weighed. */
-void gemm_weigh_before(gemm_note *, const char *text);
-
 #endif

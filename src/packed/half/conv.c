@@ -22,7 +22,6 @@
 #include "packed/conv/way.h"
 #include "packed/gemm/memory.h"
 #include "packed/packed.h"
-#include "util/before.h"
 #include "util/caches.h"
 #include "util/ints.h"
 #include "util/threads.h"
@@ -194,10 +193,15 @@ static int round_image(const conv_call *c, const gemm_pairs *kernels, gemm_pair 
 
 /* ---- the row of the table ---- */
 
+static const char *name_of(const gemm_pairs *p)
+{
+    return p->format == GEMM_FP16 ? "fp16" : "bf16";
+}
+
 static void note_pairs(const gemm_context *context, const char *way, const gemm_pairs *p)
 {
     snprintf(context->note->algorithm, sizeof context->note->algorithm, "%s; %s", way,
-             p->format == GEMM_FP16 ? "fp16" : "bf16");
+             name_of(p));
 }
 
 /* As `context`, with products of pairs. */
@@ -324,10 +328,10 @@ static void weigh(const gemm_pairs *p, form f, gemm_note *note)
 {
     char text[80];
     const bool pairs = strchr(note->algorithm, ';');
-    snprintf(text, sizeof text, "%s: %s%.30s", p->format == GEMM_FP16 ? "fp16" : "bf16",
+    snprintf(text, sizeof text, "%s: %s%.30s", name_of(p),
              f == SINGLE ? "slower than " : pairs ? "faster than single precision" : "no room",
              f == SINGLE ? note->algorithm : "");
-    gemm_put_before(note->weighed, sizeof note->weighed, text);
+    gemm_weigh_before(note, text);
 }
 
 gemm_status gemm_half_conv(const conv_call *c, const gemm_context *context, const void *params)

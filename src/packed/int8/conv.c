@@ -25,7 +25,6 @@
 #include "packed/gemm/memory.h"
 #include "packed/isa/quads.h"
 #include "packed/packed.h"
-#include "util/before.h"
 #include "util/caches.h"
 #include "util/ints.h"
 #include "util/threads.h"
@@ -460,11 +459,9 @@ gemm_status gemm_int8(const gemm_call *c, const gemm_context *context, const voi
 static gemm_status convolve_single(const conv_call *c, const gemm_context *context)
 {
     const gemm_status status = gemm_packed_conv(c, context, NULL);
-    gemm_note *const note = context->note;
     if (context->timed)
-        gemm_put_before(note->weighed, sizeof note->weighed,
-                        context->scale ? "int8: not for this layer"
-                                       : "int8: GEMM_INT8 has it in fp32");
+        gemm_weigh_before(context->note, context->scale ? "int8: not for this layer"
+                                                        : "int8: GEMM_INT8 has it in fp32");
     return status;
 }
 
