@@ -17,7 +17,7 @@ FUZZ_FLAGS = $(FUZZ_OPTS) -fsanitize=fuzzer-no-link -Isrc -Itests -I$(DARKNET)/i
 # The functions of tests/fuzz/fuzz.c that readers get.
 FUZZ_WRAPS = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free,--wrap=fopen,--wrap=fclose,--wrap=exit,--wrap=stderr
 
-FUZZ_SOURCES = $(addprefix tests/fuzz/,fuzz.c darknet.c own.c python.c alone.c) src/int8/scales.c src/tune/table.c src/tune/file.c \
+FUZZ_SOURCES = $(addprefix tests/fuzz/,fuzz.c darknet.c own.c python.c alone.c) src/int8/scales.c src/tune/table.c src/cl/form.c src/cl/rows.c \
     src/op/shape.c src/op/op.c src/cl/device/cache.c src/driver/settings.c src/hook/hook.c src/hook/batch.c src/hook/share.c src/hook/pjreddie.c $(addprefix src/util/,caches.c cpu.c file.c number.c text.c)
 FUZZ_OBJECTS = $(FUZZ_SOURCES:%.c=$(FUZZ)/%.o) \
     $(addprefix $(FUZZ)/darknet/,$(filter-out image_opencv.o,$(shell sed -n 's/^OBJ *= *//p' $(DARKNET)/Makefile 2>/dev/null)))

@@ -12,7 +12,7 @@ ifeq ($(OPENCL),1)
 GEMM_SOURCES += $(filter-out src/cl/none.c,$(CL_SOURCES))
 EMBEDDED = $(OBJ)/kernels.o
 else
-GEMM_SOURCES += src/cl/none.c src/cl/rows.c
+GEMM_SOURCES += src/cl/none.c src/cl/rows.c src/cl/form.c
 endif
 
 ifneq ($(PROFILE),1)
@@ -50,7 +50,7 @@ $(STUDY_OBJECTS): private KEPT_ARITHMETIC =
 $(STUDY_OBJECTS): FILE_OPTS = $(STUDY_OPTS) $(KNOWN_UNROLL)
 
 # The tuning table says which version it is of.
-TABLES = $(OBJ)/src/tune/file.o
+TABLES = $(OBJ)/src/tune/table.o
 $(TABLES): src/darknet_gemm.h
 $(TABLES): FILE_OPTS = -DGEMM_VERSION='"$(VERSION)"'
 

@@ -85,6 +85,7 @@ static gemm_status end_start(gemm_status status)
 static const gemm_cl_form *form_of(const gemm_op *op, const gemm_cl_row *row,
                                    gemm_cl_mode mode, const gemm_context *context)
 {
+    if (context->probe) return &context->probe->form;
     const gemm_cl_form *form = mode == GEMM_CL_ALONE ? gemm_cl_form_for(op, row, context) : NULL;
     const bool waits = form && form->row && form->row->winograd && context->first;
     return waits ? NULL : form;
@@ -128,7 +129,8 @@ static gemm_status start_chain(half_call *h, const conv_call *calls, const layer
     const gemm_status status = gemm_cl_chain_start(&h->convolution, calls, shortcut, row,
                                                    context);
     for (int i = 0; i < 2 && status == GEMM_DONE; ++i)
-        gemm_cl_keep_default(&(gemm_op){GEMM_CONVOLUTION, {.conv = &calls[i]}}, row, context);
+        gemm_cl_keep_default(&(gemm_op){GEMM_CONVOLUTION, {.conv = &calls[i]}}, row, context,
+                             true);
     return end_start(status);
 }
 
@@ -159,9 +161,19 @@ gemm_status gemm_cl_finish(bool take, gemm_note *note)
 static void tune(const gemm_op *op, const gemm_cl_row *row, const gemm_context *context)
 {
     gemm_cl_lock();
-    const bool wanted = is_open() && gemm_cl_wants_form(op, row, context);
+    const bool open = is_open();
     gemm_cl_unlock();
-    if (wanted) gemm_cl_measure(op, row, context);
+    const gemm_variant alone = {.name = "cl", .multiply = gemm_cl_multiply, .run = gemm_cl_run,
+                                .kinds = GEMM_CONVS, .params = row};
+    if (open) gemm_cl_measure(op, &alone, context);
+}
+
+/* What a call that is measured ran. */
+static void note_form(const half_call *h, gemm_cl_probe *probe)
+{
+    const gemm_cl_work *w = h->convolves ? &h->convolution.w : &h->multiply.w;
+    probe->ran = (gemm_cl_form){w->row, w->parts, 0};
+    probe->measured = w->form;
 }
 
 /* A whole call. */
@@ -172,7 +184,8 @@ static gemm_status run(const gemm_op *op, const layer_call *shortcut,
     tune(op, row, context);
     const gemm_status status = start(&h, op, shortcut, row, GEMM_CL_ALONE, context);
     if (status != GEMM_DONE) return status;
-    gemm_cl_leave_form(op, row, context);
+    gemm_cl_keep_default(op, row, context, false);
+    if (context->probe) note_form(&h, context->probe);
     return finish(&h, true, context);
 }
 

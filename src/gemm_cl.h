@@ -25,9 +25,7 @@
  *   launch.c          what all of these do on the queue, work-groups, and how a call ends
  *
  * Tuned on the device, in cl/tune/:
- *   tune.c            measures the candidates of an op, and keeps the fastest
- *   candidate.c       one of them: runs it, times it, compares its results
- *   table.c           what was the fastest, in memory and in a file
+ *   tune.c            which forms of an op tune/turns.c measures; the fastest one is kept
  *
  * The trial of a program before its first use, in cl/trial/:
  *   trial.c           one program

@@ -243,6 +243,7 @@ typedef struct gemm_context {
     bool first;                 /* the first call of a layer: what pays only when it is called again
                                    is not prepared */
     const char *way;            /* the way that a row with several shall go where it can, or NULL */
+    struct gemm_cl_probe *probe;        /* of `cl`: a form that is measured (cl/form.h); or NULL */
     const struct gemm_scale *scale;     /* of a calibrated row: that of the layer's input
                                    (int8/scales.h), or NULL: it stays in single precision */
     const struct gemm_scale *const *chain_scales;   /* the same of a chain: one for each

@@ -27,17 +27,16 @@
 
 #include "darknet.h"
 #include "auto/auto.h"
-#include "auto/turns.h"
 #include "cl/configure.h"
 #include "common/stats.h"
 #include "detect/subject.h"
 #include "driver/driver.h"
-#include "tune/race.h"
+#include "tune/turns.h"
 #include "util/budget.h"
 #include "util/clock.h"
 #include "util/number.h"
 
-enum { MAX_ROUNDS = 1000, MOST = GEMM_TURNS_ROWS + 1 };
+enum { MAX_ROUNDS = 1000, MOST = GEMM_CANDIDATES + 1 };
 static const double HOPELESS = 3;       /* times the mix: no turns */
 
 static int rounds = 9;
@@ -233,8 +232,7 @@ int main(int argc, char **argv)
     gemm_chosen();              /* reads the environment, while stderr is open */
     gemm_budget_set(INFINITY, gemm_now_ms);
     gemm_auto_set_mode(GEMM_AUTO_ANEW);
-    gemm_cl_forget_forms(true);
     gemm_cl_set_tuning(GEMM_CL_TUNED);
     for (; i < argc; ++i) tune(argv[i], picture);
-    return !gemm_auto_is_kept() || !gemm_cl_forms_are_kept();
+    return !gemm_tuning_is_kept();
 }

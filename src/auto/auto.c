@@ -13,12 +13,10 @@
  */
 #include "auto/auto.h"
 
-#include "auto/turns.h"
 #include "cl/configure.h"
-#include "tune/race.h"
+#include "tune/turns.h"
 #include "util/budget.h"
 #include "util/forked.h"
-#include "util/text.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -40,56 +38,24 @@ typedef enum table_state {
 static struct chooser {
     const gemm_variant *rows;
     size_t row_count;
-    int bits;
+    int bits;                           /* of operands, at least */
+    gemm_chooser by;
     gemm_auto_mode mode;
     const gemm_variant *packed;         /* the variant of GEMM_IN_AUTO_FIRST */
     const gemm_variant *recorded;       /* the variant of gemm_auto_record, or NULL */
     atomic_int state;
-    gemm_tuning *table;
     pthread_mutex_t lock;               /* for who changes the table */
     bool measures;                      /* a shape that the table lacks is measured */
 } own = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- the rows ---- */
 
-bool gemm_auto_may_take(const gemm_variant *v, int bits)
-{
-    if (v->in_auto == GEMM_IN_AUTO_16) return bits == 16;
-    if (v->in_auto == GEMM_IN_AUTO_8) return bits == 8;
-    return v->in_auto != GEMM_NOT_IN_AUTO;
-}
-
 const char *gemm_auto_unfit(const gemm_variant *v)
 {
-    if (!gemm_auto_may_take(v, own.bits)) return "auto never takes it";
+    if (!gemm_may_take(v, own.bits)) return "auto never takes it";
     const char *why = gemm_device_lacks(v);
     if (why || v->in_auto != GEMM_IN_AUTO_WITH_GPU || gemm_cl_has_gpu()) return why;
     return "the OpenCL device is the CPU";
-}
-
-static bool read_row(const char *name, size_t length, int kind, gemm_choice *to)
-{
-    for (size_t i = 0; i < own.row_count; ++i) {
-        to->row = &own.rows[i];
-        if (gemm_auto_may_take(to->row, own.bits) && strlen(to->row->name) == length &&
-            !strncmp(to->row->name, name, length))
-            return gemm_shape_offered(kind, to->row);
-    }
-    return false;
-}
-
-static void print_row(const gemm_choice *c, char text[GEMM_CHOICE_TEXT])
-{
-    snprintf(text, GEMM_CHOICE_TEXT, "%s", c->row->name);
-}
-
-/* Rows of fewer bits are damage to the lines of 32. */
-static const gemm_chooser *chooser(void)
-{
-    static const gemm_chooser by_32 = {"auto", read_row, print_row},
-                              by_16 = {"auto16", read_row, print_row},
-                              by_8 = {"auto8", read_row, print_row};
-    return own.bits == 8 ? &by_8 : own.bits == 16 ? &by_16 : &by_32;
 }
 
 /* ---- the table ---- */
@@ -99,6 +65,7 @@ void gemm_auto_configure(const gemm_variant *rows, size_t count, int bits, gemm_
     own.rows = rows;
     own.row_count = count;
     own.bits = bits;
+    own.by = bits == 8 ? GEMM_BY_AUTO8 : bits == 16 ? GEMM_BY_AUTO16 : GEMM_BY_AUTO;
     for (size_t i = 0; i < count; ++i)
         if (rows[i].in_auto == GEMM_IN_AUTO_FIRST) own.packed = &rows[i];
     gemm_auto_set_mode(m);
@@ -109,64 +76,50 @@ void gemm_auto_set_mode(gemm_auto_mode m)
     own.mode = m;
     own.measures = m != GEMM_AUTO_READ;
     own.recorded = NULL;
-    gemm_tuning_free(own.table);
-    own.table = NULL;
+    gemm_tuning_forget(m == GEMM_AUTO_ANEW);
     atomic_store(&own.state, own.packed ? UNREAD : NONE);
 }
 
 /* Whether a row of the table works on a device. */
-static bool uses_device(const gemm_tuning *t)
+static bool uses_device(void)
 {
-    gemm_tuned *list[GEMM_TUNING_SHAPES];
-    const int count = gemm_tuning_list(t, list);
-    for (int i = 0; i < count; ++i)
-        if (gemm_is_on_device(list[i]->choice.row)) return true;
+    const gemm_tuned *e;
+    for (int i = 0; (e = gemm_tuning_next(own.by, &i));)
+        if (gemm_is_on_device(e->choice.row)) return true;
     return false;
 }
 
-/* Whether all rows of the table can run here. */
-static bool rows_are_usable(const gemm_tuning *t, char *reason, size_t bytes)
+/* Whether all rows of the table can run here. Else it is not used. */
+static bool rows_are_usable(void)
 {
-    gemm_tuned *list[GEMM_TUNING_SHAPES];
-    const int count = gemm_tuning_list(t, list);
-    for (int i = 0; i < count; ++i) {
-        const gemm_variant *row = list[i]->choice.row;
-        const char *why = gemm_auto_unfit(row);
-        if (!why) continue;
-        snprintf(reason, bytes, "%s cannot run here: %s", row->name, why);
-        return false;
+    const gemm_tuned *e;
+    const char *why = NULL;
+    char reason[1024];
+    for (int i = 0; !why && (e = gemm_tuning_next(own.by, &i));) {
+        why = gemm_auto_unfit(e->choice.row);
+        if (why)
+            snprintf(reason, sizeof reason, "%s cannot run here: %s", e->choice.row->name, why);
     }
-    return true;
+    if (why) gemm_tuning_refuse(reason);
+    return !why;
 }
 
-/* Whether the file that was loaded is of this device, and its rows can run. Opens the device. */
-static bool suits_device(const gemm_tuning *t, char *reason, size_t bytes)
+/* Opens the device. */
+static bool open_with_device(void)
 {
     char *device = gemm_cl_identify();
-    const bool suits = gemm_tuning_is_of(t, device, reason, bytes) &&
-                       rows_are_usable(t, reason, bytes);
+    const bool used = gemm_tuning_open(device ? device : "none");
     free(device);
-    return suits;
+    return used;
 }
 
 /* The device is opened only where the table names a row that needs it, or where one is tuned. */
-static gemm_tuning *load_table(void)
-{
-    char reason[1024] = "";
-    gemm_tuning *t = gemm_tuning_make(chooser());
-    const bool read = t && gemm_tuning_load(t, reason, sizeof reason);
-    const bool compares = read && (own.mode == GEMM_AUTO_TUNE || uses_device(t));
-    if (read && (!compares || suits_device(t, reason, sizeof reason))) return t;
-    if (*reason) gemm_tuning_say_unused(reason);
-    gemm_tuning_free(t);
-    return NULL;
-}
-
 static table_state read_table(void)
 {
-    if (own.mode != GEMM_AUTO_ANEW) own.table = load_table();
-    if (!own.table && own.mode != GEMM_AUTO_READ) own.table = gemm_tuning_make(chooser());
-    return own.table ? TABLE : NONE;
+    bool used = gemm_tuning_open(NULL);
+    if (own.mode != GEMM_AUTO_READ || (used && uses_device()))
+        used = open_with_device() && rows_are_usable();
+    return used || own.mode != GEMM_AUTO_READ ? TABLE : NONE;
 }
 
 static bool read_once(void)
@@ -183,20 +136,6 @@ static bool has_table(void)
 {
     const int now = atomic_load_explicit(&own.state, memory_order_acquire);
     return now != NONE && (now == TABLE || read_once());
-}
-
-/* A child that cannot use the device must not replace the table of those that can. */
-static void save_table(void)
-{
-    if (gemm_cl_is_of_parent()) return;
-    char *device = gemm_cl_identify();
-    gemm_tuning_keep(own.table, device);
-    free(device);
-}
-
-bool gemm_auto_is_kept(void)
-{
-    return !own.table || gemm_tuning_is_kept(own.table);
 }
 
 /* The table is written so that a reader needs no lock: what another thread was adding is missing,
@@ -221,23 +160,10 @@ static bool is_candidate(const gemm_op *op, const gemm_context *x, const gemm_va
     return !same && (!v->calibrated || x->scale) && gemm_op_offered(op, v) && !gemm_auto_unfit(v);
 }
 
-/* The rows that may compute the op: packed, then the others. Returns how many. */
-static int find_candidates(const gemm_op *op, const gemm_context *x,
-                           const gemm_variant *rows[GEMM_TURNS_ROWS])
-{
-    int count = 0;
-    rows[count++] = own.packed;
-    for (size_t i = 0; i < own.row_count && count < GEMM_TURNS_ROWS; ++i) {
-        const gemm_variant *v = &own.rows[i];
-        if (is_candidate(op, x, v)) rows[count++] = v;
-    }
-    return count;
-}
-
 bool gemm_auto_uses_device(void)
 {
     if (!has_table()) return false;
-    if (uses_device(own.table)) return true;
+    if (uses_device()) return true;
     for (size_t i = 0; own.measures && i < own.row_count; ++i) {
         const gemm_variant *v = &own.rows[i];
         if (gemm_is_on_device(v) && !gemm_auto_unfit(v)) return true;
@@ -245,67 +171,21 @@ bool gemm_auto_uses_device(void)
     return false;
 }
 
-/* "packed 4.112 ms, stock 61.020 ms" */
-static void describe_times(const gemm_variant *const *rows, const double *ms, int count,
-                           char text[GEMM_TIMES_TEXT])
-{
-    text[0] = '\0';
-    for (int i = 0; i < count; ++i)
-        if (ms[i] >= 0)
-            gemm_append(text, GEMM_TIMES_TEXT, "%s%s %.3f ms", *text ? ", " : "", rows[i]->name,
-                        ms[i]);
-}
+static const gemm_race_rules rules = {.turn_ms = .3, .rounds = 15, .enough_ms = 300,
+                                      .hopeless = 3};
 
-/* One line for each shape. */
-static void show_progress(const gemm_shape *shape, const double *ms, int count, int winner,
-                          const gemm_variant *const *rows, const char *times)
+/* Packed, and the other rows that may compute the op. */
+static bool enter(gemm_contest *t)
 {
-    char text[GEMM_SHAPE_TEXT], line[GEMM_SHAPE_TEXT + 160] = "";
-    int other = -1;
-    for (int i = 0; count > 1 && i < count; ++i)
-        if (i != winner && ms[i] >= 0 && (other < 0 || ms[i] < ms[other])) other = i;
-    gemm_shape_print(shape, text);
-    gemm_append(line, sizeof line, "gemm: tuned %s: %s", text, rows[winner]->name);
-    if (other >= 0)
-        gemm_append(line, sizeof line, ", %.2f of %s", ms[winner] / ms[other], rows[other]->name);
-    fprintf(stderr, "%s (%s)\n", line, times);
-}
-
-static const gemm_tuned *put(const gemm_shape *shape, const gemm_variant *row, const char *times)
-{
-    return gemm_tuning_put(own.table, shape, &(gemm_choice){.row = row}, times, true);
-}
-
-/* With the lock held. Returns the new entry, or NULL. `cl` may have left the shape, because the
-   time was over: then the others wait for it. */
-static const gemm_tuned *measure(const gemm_op *op, const gemm_shape *shape,
-                                 const gemm_context *x)
-{
-    const int left = gemm_budget_left();
-    const gemm_choice packed = {.row = own.packed};
-    const gemm_variant *rows[GEMM_TURNS_ROWS];
-    double ms[GEMM_TURNS_ROWS];
-    char times[GEMM_TIMES_TEXT];
-    const int count = find_candidates(op, x, rows);
-    if (gemm_tuning_is_full(own.table)) return NULL;
-    if (count > 1 && !gemm_take_turns(op, x, rows, count, ms)) return NULL;
-    if (gemm_budget_left() > left) return gemm_tuning_leave(own.table, shape, &packed);
-    const int winner = count > 1 ? gemm_decide(ms, count, 0) : 0;
-    if (count > 1) describe_times(rows, ms, count, times);
-    else snprintf(times, sizeof times, "no other row");
-    const gemm_tuned *e = put(shape, rows[winner], times);
-    if (!e) return NULL;
-    show_progress(shape, ms, count, winner, rows, times);
-    save_table();
-    return e;
-}
-
-/* With the lock held. Returns the new entry, or NULL. */
-static const gemm_tuned *leave(const gemm_shape *shape)
-{
-    const gemm_tuned *e = gemm_tuning_leave(own.table, shape, &(gemm_choice){.row = own.packed});
-    if (e) gemm_budget_leave();
-    return e;
+    double best = -1;
+    for (size_t i = 0; i <= own.row_count && t->count < GEMM_CANDIDATES; ++i) {
+        const gemm_variant *v = i ? &own.rows[i - 1] : own.packed;
+        if (i && !is_candidate(t->op, t->from, v)) continue;
+        gemm_candidate *p = &t->list[t->count++];
+        gemm_try_out(t, p, &(gemm_choice){.row = v}, best);
+        if (p->ms >= 0 && (best < 0 || p->ms < best)) best = p->ms;
+    }
+    return true;
 }
 
 /* The entry of the shape, which is measured unless another thread did so before. */
@@ -313,13 +193,13 @@ static const gemm_tuned *measure_once(const gemm_op *op, const gemm_shape *shape
                                       const gemm_context *x)
 {
     pthread_mutex_lock(&own.lock);
-    const gemm_tuned *e = gemm_tuning_find(own.table, shape);
+    const gemm_tuned *e = gemm_tuning_find(own.by, shape);
     if (!e && gemm_budget_is_over()) {
-        e = leave(shape);
+        e = gemm_leave(own.by, shape, &(gemm_choice){.row = own.packed});
     } else if (!e) {
-        gemm_budget_begin();
-        e = measure(op, shape, x);
-        gemm_budget_end(e && !e->left);
+        gemm_contest t = {.op = op, .from = x, .by = own.by, .rules = &rules, .enter = enter,
+                          .alloc = gemm_cl_alloc};
+        e = gemm_measure(&t, shape);
     }
     pthread_mutex_unlock(&own.lock);
     return e;
@@ -331,7 +211,8 @@ static const gemm_tuned *record(const gemm_op *op, const gemm_shape *shape)
 {
     const gemm_variant *row = gemm_op_offered(op, own.recorded) ? own.recorded : own.packed;
     pthread_mutex_lock(&own.lock);
-    const gemm_tuned *e = put(shape, row, "by whole passes");
+    const gemm_tuned *e = gemm_tuning_put(own.by, shape, &(gemm_choice){.row = row},
+                                          "by whole passes");
     pthread_mutex_unlock(&own.lock);
     return e;
 }
@@ -341,7 +222,7 @@ void gemm_auto_record(const gemm_variant *row)
     const bool ends = own.recorded && !row;
     if (!has_table()) return;
     own.recorded = row;
-    if (ends) save_table();
+    if (ends && !gemm_cl_is_of_parent()) gemm_tuning_keep();
 }
 
 /* ---- one op ---- */
@@ -363,7 +244,7 @@ static const gemm_variant *row_in(const gemm_tuned *e)
 static const gemm_variant *row_of(const gemm_op *op, const gemm_context *x)
 {
     const gemm_shape shape = gemm_op_shape(op, x);
-    const gemm_tuned *e = gemm_tuning_find(own.table, &shape);
+    const gemm_tuned *e = gemm_tuning_find(own.by, &shape);
     return e ? row_in(e) : own.measures ? NULL : own.packed;
 }
 
@@ -397,7 +278,7 @@ static choice choose(const gemm_op *op, const gemm_context *x)
     if (op->kind == GEMM_CHAIN) return choose_for_parts(op, x);
     const gemm_shape shape = gemm_op_shape(op, x);
     const gemm_tuned *e = own.recorded ? record(op, &shape)
-                                       : gemm_tuning_find(own.table, &shape);
+                                       : gemm_tuning_find(own.by, &shape);
     const bool known = e;
     if (!e && own.measures && !own.recorded) e = measure_once(op, &shape, x);
     if (e)

@@ -21,9 +21,6 @@ typedef enum gemm_auto_mode {
    operands, at least: 32, 16 or 8. Each number of bits has lines of its own in the table. */
 void gemm_auto_configure(const gemm_variant *rows, size_t count, int bits, gemm_auto_mode);
 
-/* Whether `auto` may take the row at all, when operands may have so few bits. */
-bool gemm_auto_may_take(const gemm_variant *, int bits);
-
 /* Whether Darknet's buffers should be memory that the device shares: a row on the device may run.
    The first call reads the table. */
 bool gemm_auto_uses_device(void);
@@ -37,9 +34,6 @@ void gemm_auto_measure(bool);
 
 /* NULL when `auto` may take the row here, else why not. */
 const char *gemm_auto_unfit(const gemm_variant *);
-
-/* False when the table could not be written to its file. */
-bool gemm_auto_is_kept(void);
 
 /*
  * From now on all calls run on this row, and the table gets the row for each of their shapes. A

@@ -52,16 +52,9 @@ typedef enum gemm_cl_tuning {
 /* The functions for forms are called only while no other thread runs a call. */
 void gemm_cl_set_tuning(gemm_cl_tuning);
 
-/* Forgets the forms in memory. `anew`: the file is not read, but what is measured replaces what it
-   has. */
-void gemm_cl_forget_forms(bool anew);
-
 /* Ends the measuring of a network. kept: its forms stay, else its shapes get the choice by what the
    device says. Returns how many of them had another form. */
 int gemm_cl_settle_forms(bool kept);
-
-/* False where the forms could not be written to their file. */
-bool gemm_cl_forms_are_kept(void);
 
 /* Zeroed memory of the device's driver, mapped for the CPU; NULL when there is none. */
 void *gemm_cl_alloc(size_t bytes);

@@ -40,30 +40,22 @@ void gemm_cl_form_print(const gemm_cl_form *form, char text[GEMM_CL_FORM_TEXT])
     if (form->parts > 1) gemm_append(text, GEMM_CL_FORM_TEXT, " parts %d", form->parts);
 }
 
-/* Reads " NAME NUMBER", where the text has it: 1 to `most`. False: another number. */
-static bool read_number(const char **at, const char *name, int most, int *number)
+static int number_behind(const char *text, const char *word)
 {
-    const size_t length = strlen(name);
-    char *end;
-    if (strncmp(*at, name, length)) return true;
-    const long value = strtol(*at + length, &end, 10);
-    if (value < 1 || value > most) return false;
-    *number = (int)value;
-    *at = end;
-    return true;
+    const char *at = strstr(text, word);
+    return at ? atoi(at + strlen(word)) : 0;
 }
 
 /* The numbers behind the name of the row. A text that is printed in another way is none. */
 static bool parse_numbers(const char *text, gemm_cl_form *form)
 {
-    char again[GEMM_CL_FORM_TEXT], name[GEMM_CL_FORM_TEXT];
-    print_row(form->row, name);
-    const char *at = text + strlen(name);
-    if (!read_number(&at, " group ", form->row->wx, &form->group) ||
-        !read_number(&at, " parts ", GEMM_CL_MOST_PARTS, &form->parts))
-        return false;
+    char again[GEMM_CL_FORM_TEXT];
+    const int parts = number_behind(text, " parts ");
+    form->group = number_behind(text, " group ");
+    form->parts = parts ? parts : 1;
     gemm_cl_form_print(form, again);
-    return !strcmp(again, text) && (form->parts == 1 || gemm_cl_splits(form->row)) &&
+    return !strcmp(again, text) && form->parts <= GEMM_CL_MOST_PARTS && form->group >= 0 &&
+           form->group <= form->row->wx && (form->parts == 1 || gemm_cl_splits(form->row)) &&
            (!form->group || form->row->family->any_group);
 }
 

@@ -16,6 +16,12 @@ typedef struct gemm_cl_form {
     int group;                  /* the most items along x, of a row with any_group; 0: its own */
 } gemm_cl_form;
 
+/* A form that a call shall run, so that it is measured, and what ran. */
+typedef struct gemm_cl_probe {
+    gemm_cl_form form, ran;
+    bool measured;              /* it ran as a form that was measured, not as the usual choice */
+} gemm_cl_probe;
+
 enum { GEMM_CL_FORMS = 40, GEMM_CL_FORM_TEXT = 64, GEMM_CL_MOST_PARTS = 64 };
 
 /* Whether the row computes whole convolutions, or multiplies. */

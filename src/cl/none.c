@@ -66,6 +66,4 @@ const char *gemm_cl_give_to_cpu(const void *data, size_t bytes, gemm_cl_cpu_use 
 /* ---- tuned forms ---- */
 
 void gemm_cl_set_tuning(gemm_cl_tuning tuning) {}
-void gemm_cl_forget_forms(bool anew) {}
 int gemm_cl_settle_forms(bool kept) { return 0; }
-bool gemm_cl_forms_are_kept(void) { return true; }

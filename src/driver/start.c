@@ -221,7 +221,7 @@ static void start(void)
         .layers = s.conv != GEMM_IM2COL, .tune = s.tune,
     });
     if (s.tune) gemm_budget_set(s.tune_seconds, gemm_now_ms);
-    gemm_tuning_configure(folder, state.isa->name);
+    gemm_tuning_configure(folder, state.isa->name, gemm_variants, gemm_variant_count);
     gemm_auto_configure(gemm_variants, gemm_variant_count, s.auto_bits,
                         s.tune ? GEMM_AUTO_TUNE : GEMM_AUTO_READ);
     if (s.trace && !gemm_refused()) start_trace(s.trace);
@@ -288,7 +288,7 @@ double gemm_network_rounding(const gemm_variant *v)
     const int bits = gemm_get_state()->auto_bits;
     double most = product_rounding(v);
     for (size_t i = 0; v->chooses && i < gemm_variant_count; ++i)
-        if (gemm_auto_may_take(&gemm_variants[i], bits))
+        if (gemm_may_take(&gemm_variants[i], bits))
             most = fmax(most, product_rounding(&gemm_variants[i]));
     return 64 * most;
 }

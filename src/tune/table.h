@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tuning table: what is fastest for each shape, as it was measured on this machine. A chooser
- * has one of its own in memory: `auto` chooses variants, and `cl` chooses forms. All share a file.
+ * The tuning table: what is fastest for each shape, as it was measured on this machine. `auto`
+ * chooses variants, and `cl` chooses forms. Both are lines of the one table of a process, and of
+ * its file.
  *
  * GEMM_CACHE_DIR/tuning.txt is text, one line a shape, and may be edited:
  *
@@ -25,25 +26,27 @@
 #include "cl/form.h"
 #include "op/shape.h"
 
-#include <stdatomic.h>
+enum { GEMM_TIMES_TEXT = 512, GEMM_CHOICE_TEXT = GEMM_CL_FORM_TEXT };
+enum { GEMM_TUNING_SHAPES = 6144 };     /* so many fit a table */
 
-enum { GEMM_TIMES_TEXT = 512, GEMM_CHOICE_TEXT = 64 };
-enum { GEMM_TUNING_SHAPES = 3072 };     /* so many shapes fit a table in memory */
-
-typedef union gemm_choice {
-    const gemm_variant *row;    /* of `auto` */
-    gemm_cl_form form;          /* of `cl` */
-} gemm_choice;
-
-typedef struct gemm_chooser {
-    const char *name;           /* the first word of its lines, one of those in file.c */
-    /* The choice of such a text of so many bytes, for a shape of this kind. False: it is none. */
-    bool (*read)(const char *text, size_t length, int kind, gemm_choice *);
-    void (*print)(const gemm_choice *, char text[GEMM_CHOICE_TEXT]);
+/* Who chooses. With fewer bits `auto` has lines of its own. */
+typedef enum gemm_chooser {
+    GEMM_BY_AUTO,
+    GEMM_BY_AUTO16,
+    GEMM_BY_AUTO8,
+    GEMM_BY_CL,
+    GEMM_CHOOSERS
 } gemm_chooser;
+
+/* A variant, and how it computes the op. */
+typedef struct gemm_choice {
+    const gemm_variant *row;    /* not in the lines of `cl` */
+    gemm_cl_form form;          /* its parts are 0 where `auto` chooses the row alone */
+} gemm_choice;
 
 typedef struct gemm_tuned {
     gemm_shape shape;
+    gemm_chooser by;
     gemm_choice choice;
     bool own;                   /* measured by this process: goes to the file */
     bool left;                  /* not measured, because the time for tuning is over */
@@ -51,61 +54,56 @@ typedef struct gemm_tuned {
     char times[GEMM_TIMES_TEXT];        /* what the choices took, for people */
 } gemm_tuned;
 
-enum { GEMM_TUNING_SLOTS = 4096 };      /* a power of 2 */
-
-/* Any number of threads may look up while one adds. For table.c and file.c alone. */
-typedef struct gemm_tuning {
-    gemm_tuned *_Atomic slots[GEMM_TUNING_SLOTS];
-    const gemm_chooser *chooser;
-    char *device;               /* that the file names, or NULL */
-    int count;                  /* of the writer */
-    bool unkept;                /* the file could not be written */
-} gemm_tuning;
-
-/* NULL without memory. */
-gemm_tuning *gemm_tuning_make(const gemm_chooser *);
-void gemm_tuning_free(gemm_tuning *);
-
-/* The entry of a shape, or NULL. It lives as long as the table. */
-gemm_tuned *gemm_tuning_find(const gemm_tuning *, const gemm_shape *);
-
-/* Adds an entry. `own` says that this process measured it. Only while no other thread looks up it
-   changes one. Returns the entry, or NULL when there is no room. */
-gemm_tuned *gemm_tuning_put(gemm_tuning *, const gemm_shape *, const gemm_choice *,
-                            const char *times, bool own);
-
-/* Adds an entry that is left, for this process. NULL when there is no room. */
-gemm_tuned *gemm_tuning_leave(gemm_tuning *, const gemm_shape *, const gemm_choice *);
-
-/* Whether there is no room for one more shape. */
-bool gemm_tuning_is_full(const gemm_tuning *);
-
-/* All entries, in no order. Returns how many. */
-int gemm_tuning_list(const gemm_tuning *, gemm_tuned *list[GEMM_TUNING_SHAPES]);
-
-/* ---- the file ---- */
+/* Whether `auto` may take the row at all, when operands may have so few bits. */
+bool gemm_may_take(const gemm_variant *, int bits);
 
 /* Before all below. `folder` NULL: there is no file. isa: the micro-kernels of `packed`. The texts
-   last as long as the program. */
-void gemm_tuning_configure(const char *folder, const char *isa);
+   and the rows last as long as the program. */
+void gemm_tuning_configure(const char *folder, const char *isa, const gemm_variant *rows,
+                           size_t count);
 
-/* Adds what the file has for this chooser. False: nothing is added, and `reason` says why in a
-   line, or is "" where there is no file. */
-bool gemm_tuning_load(gemm_tuning *, char *reason, size_t bytes);
+/* Reads the file at the first call, and at the first one with a device compares that: as
+   gemm_cl_identify says it, or "none". NULL: it is not known yet. Then a line says why a file that
+   is there is not used. False where none is used. Only then other threads may look up. */
+bool gemm_tuning_open(const char *device);
 
-/* Whether the file that was loaded is of this OpenCL device, as gemm_cl_identify says it. NULL:
-   there is none. Else `reason` says which one it is of. */
-bool gemm_tuning_is_of(const gemm_tuning *, const char *device, char *reason, size_t bytes);
+/* Whether nothing is left to read or to compare: one load. */
+bool gemm_tuning_is_open(void);
 
-/* Prints that the table is not used. */
-void gemm_tuning_say_unused(const char *reason);
+/* Empties the table in memory. `anew`: the file is not read again, but replaced. Only while no
+   other thread looks up. */
+void gemm_tuning_forget(bool anew);
 
-/* Adds what this process measured to the file, in one step. What other choosers have there stays. A
-   file that cannot be used, or is of another device, is replaced. Two processes lose nothing of
-   each other. The first failure is said. */
-void gemm_tuning_keep(gemm_tuning *, const char *device);
+/* The same, and a line says why the file is not used. */
+void gemm_tuning_refuse(const char *reason);
+
+/* The entry of a shape, or NULL. It lasts until the table is emptied. Any number of threads may
+   look up while others add. */
+gemm_tuned *gemm_tuning_find(gemm_chooser, const gemm_shape *);
+
+/* Adds an entry that this process measured. It changes one only while no other thread looks up.
+   NULL when there is no room. */
+gemm_tuned *gemm_tuning_put(gemm_chooser, const gemm_shape *, const gemm_choice *,
+                            const char *times);
+
+/* Adds an entry that is left, for this process. */
+gemm_tuned *gemm_tuning_leave(gemm_chooser, const gemm_shape *, const gemm_choice *);
+
+/* Whether there is no room for one more shape. */
+bool gemm_tuning_is_full(void);
+
+/* The entries of a chooser, in no order: one a call, then NULL. *at is 0 at first. */
+gemm_tuned *gemm_tuning_next(gemm_chooser, int *at);
+
+/* Adds what this process measured to the file, in one step. The device is known. A file that cannot
+   be used, or is of another device, is replaced. Two processes lose nothing of each other. The
+   first failure is said. */
+void gemm_tuning_keep(void);
 
 /* False where the file could not be written. */
-bool gemm_tuning_is_kept(const gemm_tuning *);
+bool gemm_tuning_is_kept(void);
+
+/* What a choice is called in the table. */
+void gemm_choice_print(const gemm_choice *, char text[GEMM_CHOICE_TEXT]);
 
 #endif

@@ -41,24 +41,14 @@ static void seeds_int8(void)
 
 /* ---- the tuning table ---- */
 
-static const gemm_variant packed = {.name = "packed"};
+static const gemm_variant packed = {.name = "packed", .in_auto = GEMM_IN_AUTO,
+                                    .kinds = GEMM_ALL_KINDS};
 
-static bool read_row(const char *text, size_t length, int kind, gemm_choice *to)
+static void begin_table(bool anew)
 {
-    *to = (gemm_choice){.row = &packed};
-    return kind >= 0 && length == strlen(packed.name) && !strncmp(text, packed.name, length);
-}
-
-static void print_row(const gemm_choice *c, char text[GEMM_CHOICE_TEXT])
-{
-    snprintf(text, GEMM_CHOICE_TEXT, "%s", c->row->name);
-}
-
-static gemm_tuning *make_table(void)
-{
-    static const gemm_chooser chooser = {"auto", read_row, print_row};
-    gemm_tuning_configure(fuzz_folder(), "generic");
-    return gemm_tuning_make(&chooser);
+    gemm_tuning_configure(fuzz_folder(), "generic", &packed, 1);
+    gemm_tuning_forget(anew);
+    gemm_tuning_open("none");
 }
 
 enum { HEAD_BYTES = 4096 };
@@ -80,10 +70,9 @@ static const char *table_head(void)
 {
     static char head[HEAD_BYTES];
     if (*head) return head;
-    gemm_tuning *t = make_table();
-    if (t) gemm_tuning_keep(t, "none");
-    if (!t || !gemm_tuning_is_kept(t)) abort();
-    gemm_tuning_free(t);
+    begin_table(true);
+    gemm_tuning_keep();
+    if (!gemm_tuning_is_kept()) abort();
     read_head("tuning.txt", "end ", head);
     return head;
 }
@@ -93,12 +82,8 @@ static void run_tuning(const uint8_t *data, size_t size)
 {
     const bool right = size && *data == 1;
     const char *head = right ? table_head() : "";
-    char why[256] = "";
     fuzz_write("tuning.txt", head, strlen(head), data + right, size - right);
-    gemm_tuning *t = make_table();
-    if (!t) return;
-    gemm_tuning_load(t, why, sizeof why);
-    gemm_tuning_free(t);
+    begin_table(false);
 }
 
 static void seeds_tuning(void)

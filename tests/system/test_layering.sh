@@ -33,7 +33,7 @@ cl/device: contract util op cl kernels
 cl/memory: contract util cl cl/device
 cl/op:     contract util int8 cl cl/device cl/memory kernels
 tune:      contract util op cl
-cl/tune:   contract util op tune cl cl/device cl/memory cl/op
+cl/tune:   contract util op tune cl cl/device cl/op
 cl/trial: contract util op int8 check cl cl/device cl/memory cl/op kernels
 gemm_cl:  contract util int8 cl cl/device cl/memory cl/op cl/tune cl/trial
 hybrid:   contract util op

@@ -11,7 +11,7 @@
 #include "gemm_cl.h"
 #include "op/op.h"
 #include "support/report.h"
-#include "tune/race.h"
+#include "tune/turns.h"
 
 #include <math.h>
 #include <stddef.h>

@@ -6,19 +6,20 @@
  *                            op is measured, and is left where the time for that is over
  *   test_cl_tune --candidates    only the forms that the device of a layer would measure
  *   test_cl_tune --wrong     a fast kernel with wrong results never wins; needs the layer of
- *                            tests/support/layer_faulty.c. Under GEMM_CL_TRY=0 only the comparison
- *                            with the default is left to find it
+ *                            tests/support/layer_faulty.c, and GEMM_CL_TRY. If that is 0, only the
+ *                            comparison with the default is left to find it, and under `auto` the
+ *                            one with packed
  */
+#include "auto/auto.h"
 #include "check/check.h"
 #include "check/conv_check.h"
 #include "cl/device/device.h"
 #include "cl/op/ways.h"
-#include "cl/tune/table.h"
-#include "cl/tune/tune.h"
 #include "driver/driver.h"
 #include "gemm_cl.h"
 #include "support/conv_shape.h"
 #include "support/report.h"
+#include "tune/table.h"
 #include "util/budget.h"
 #include "util/text.h"
 
@@ -47,16 +48,21 @@ static conv_call make_conv(const conv_shape *shape)
     return c;
 }
 
-/* NULL, or what is wrong about the layer under row cl. */
-static const char *judge_conv(const conv_call *c, gemm_plan **plan)
+/* NULL, or what is wrong about the layer under the row. */
+static const char *judge_row(const char *row, const conv_call *c, gemm_plan **plan)
 {
     static char why[128];
     gemm_error worst;
     for (size_t i = 0; i < conv_outputs(c); ++i) c->output[i] = NAN;
-    if (!gemm_conv_run(gemm_find("cl"), c, plan, &note)) return "it declined";
+    if (!gemm_conv_run(gemm_find(row), c, plan, &note)) return "it declined";
     if (gemm_conv_compare(c, note.transform, &worst)) return "no memory for the reference";
     snprintf(why, sizeof why, "off by %g, %.3g times the bound", worst.difference, worst.ratio);
     return worst.ratio <= 1 ? NULL : why;
+}
+
+static const char *judge_conv(const conv_call *c, gemm_plan **plan)
+{
+    return judge_row("cl", c, plan);
 }
 
 static float A[40 * 70], B[70 * 50], C[40 * 50];
@@ -89,18 +95,20 @@ static gemm_shape shape_of(const gemm_op *op)
 static const gemm_tuned *find(const gemm_op *op)
 {
     const gemm_shape s = shape_of(op);
-    gemm_cl_lock();
-    const gemm_tuned *e = gemm_cl_table_find(&s);
-    gemm_cl_unlock();
-    return e;
+    char *device = gemm_cl_identify();
+    gemm_tuning_open(device);
+    free(device);
+    return gemm_tuning_find(GEMM_BY_CL, &s);
 }
 
 static bool put(const gemm_op *op, const gemm_cl_form *form)
 {
     const gemm_shape s = shape_of(op);
-    gemm_cl_lock();
-    const bool done = gemm_cl_table_put(&s, form, "by hand");
-    gemm_cl_unlock();
+    char *device = gemm_cl_identify();
+    gemm_tuning_open(device);
+    const bool done = gemm_tuning_put(GEMM_BY_CL, &s, &(gemm_choice){.form = *form}, "by hand");
+    gemm_tuning_keep();
+    free(device);
     return done;
 }
 
@@ -185,7 +193,7 @@ static void test_studies(void)
 /* The first call measures, the second one uses it. Both are right. */
 static void test_measure(void)
 {
-    gemm_cl_forget_forms(true);
+    gemm_tuning_forget(true);
     gemm_cl_set_tuning(GEMM_CL_MEASURES);
     for (int i = 0; i <= SHAPES; ++i) {
         char name[64];
@@ -258,7 +266,7 @@ static void take(captured c, char said[1024])
 static const gemm_tuned *read_again(const gemm_op *op, char said[1024])
 {
     const captured c = capture();
-    gemm_cl_forget_forms(false);
+    gemm_tuning_forget(false);
     const gemm_tuned *e = find(op);
     find(op);
     take(c, said);
@@ -274,7 +282,7 @@ static void test_unkept(void)
     char said[1024], begin[1024] = "";
     gemm_append(begin, sizeof begin, "gemm: the tuning table %s cannot be kept: others may write "
                 "in its folder", path);
-    gemm_cl_forget_forms(true);
+    gemm_tuning_forget(true);
     chmod(folder, 0777);
     const captured c = capture();
     put(&op, &form);
@@ -320,7 +328,7 @@ static void test_file(void)
     const gemm_op op = gemm_op_of_multiply(&product);
     const gemm_cl_form form = {&gemm_cl_choices[GEMM_CL_TILE_32x64], 3, 0};
     char good[8192], said[1024];
-    gemm_cl_forget_forms(true);
+    gemm_tuning_forget(true);
     unlink(path);
     put(&op, &form);
     snprintf(good, sizeof good, "%s", read_text());
@@ -337,7 +345,7 @@ static void test_file(void)
     e = read_again(&op, said);
     const bool replaced = !e && !*said && find(&(gemm_op){.multiply = &wider});
     write_text(good);
-    gemm_cl_forget_forms(true);
+    gemm_tuning_forget(true);
     put(&(gemm_op){.multiply = &wider}, &form);
     e = read_again(&op, said);
     report_right("table-merged", replaced && e && find(&(gemm_op){.multiply = &wider}),
@@ -391,7 +399,7 @@ static const char *judge_limited(const gemm_op *op, int seconds, bool *kept)
     gemm_plan *plan = NULL;
     const char *why = NULL;
     const double start = clock_ms;
-    gemm_cl_forget_forms(true);
+    gemm_tuning_forget(true);
     unlink(path);
     gemm_budget_set(seconds, tick);
     gemm_budget_begin();
@@ -437,7 +445,7 @@ static void test_settle(void)
     gemm_call other = product;
     char said[1024];
     other.N = 48;
-    gemm_cl_forget_forms(true);
+    gemm_tuning_forget(true);
     unlink(path);
     put(&(gemm_op){.multiply = &other}, &form);
     const int kept = gemm_cl_settle_forms(true);
@@ -486,6 +494,23 @@ static void test_wrong(void)
     conv_shape_free(&c);
 }
 
+/* The same kernel is what `cl` takes for stride 2, and `auto` compares that with packed. */
+static void test_wrong_row(void)
+{
+    conv_call c = make_conv(&(conv_shape){"3x3-stride", 1, 1, 128, 52, 52, 128, 3, 2, 1});
+    gemm_plan *plan = NULL;
+    setenv("CL_MUTATE", "cl_conv_wide|k0 < K; k0 += KC|k0 < 0; k0 += KC", 1);
+    gemm_cl_set_tuning(GEMM_CL_TUNED);
+    gemm_auto_set_mode(GEMM_AUTO_ANEW);
+    const char *why = judge_row("auto", &c, &plan);
+    if (!why && strcmp(note.why, "measured")) why = "it was not measured";
+    if (!why) why = judge_row("auto", &c, &plan);
+    report_right("wrong-row", !why, "%s: %s", note.ran, why);
+    setenv("CL_MUTATE", "", 1);
+    gemm_plan_drop(&plan);
+    conv_shape_free(&c);
+}
+
 int main(int argc, char **argv)
 {
     const bool wrong = argc == 2 && !strcmp(argv[1], "--wrong");
@@ -504,6 +529,7 @@ int main(int argc, char **argv)
         report_unusable("cl-tune", why);
     } else if (wrong) {
         test_wrong();
+        if (gemm_cl_settings()->untried) test_wrong_row();
     } else if (candidates) {
         test_forced(3, false);
     } else {

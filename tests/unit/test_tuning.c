@@ -7,8 +7,7 @@
  * are made from its text.
  */
 #include "support/tuned.h"
-#include "tune/race.h"
-#include "tune/table.h"
+#include "tune/turns.h"
 #include "util/budget.h"
 #include "util/text.h"
 
@@ -407,36 +406,22 @@ static int tune_rows(void *first)
     return 0;
 }
 
-static bool read_row(const char *text, size_t length, int kind, gemm_choice *to)
-{
-    const gemm_variant *stock = gemm_stock_row();
-    (void)kind;
-    to->row = stock;
-    return length == strlen(stock->name) && !strncmp(text, stock->name, length);
-}
-
-static void print_row(const gemm_choice *c, char text[GEMM_CHOICE_TEXT])
-{
-    snprintf(text, GEMM_CHOICE_TEXT, "%s", c->row->name);
-}
-
 /* Nothing but the writing, so that it happens at the same time. Each process is another chooser,
    and keeps the lines of the other one. */
 static int save_rows(void *data)
 {
     const int first = *(int *)data;
-    const gemm_chooser chooser = {first == 1 ? "auto" : "auto16", read_row, print_row};
-    gemm_tuning *t = gemm_tuning_make(&chooser);
     const gemm_choice stock = {.row = gemm_stock_row()};
-    gemm_tuning_configure(folder, "none");
-    for (int i = 0; t && i < SAVES; ++i) {
+    gemm_tuning_configure(folder, "none", gemm_variants, gemm_variant_count);
+    gemm_tuning_open("none");
+    for (int i = 0; i < SAVES; ++i) {
         const gemm_shape shape = {GEMM_SHAPE_MULTIPLY, {0, 0, first + i, N, K, 1}};
-        if (!gemm_tuning_put(t, &shape, &stock, "by a test", true)) return 1;
-        gemm_tuning_keep(t, "none");
-        if (!gemm_tuning_is_kept(t)) return 1;
+        const gemm_chooser by = first == 1 ? GEMM_BY_AUTO : GEMM_BY_AUTO16;
+        if (!gemm_tuning_put(by, &shape, &stock, "by a test")) return 1;
+        gemm_tuning_keep();
+        if (!gemm_tuning_is_kept()) return 1;
     }
-    gemm_tuning_free(t);
-    return !t;
+    return 0;
 }
 
 typedef struct two_jobs {

@@ -2,13 +2,10 @@
 /* Forms measured on the device: see tune.h. */
 #include "cl/tune/tune.h"
 
-#include "cl/device/device.h"
-#include "cl/op/ways.h"
-#include "cl/tune/candidate.h"
-#include "cl/tune/table.h"
-#include "tune/race.h"
+#include "cl/device/pending.h"
+#include "cl/op/multiply.h"
+#include "tune/turns.h"
 #include "util/budget.h"
-#include "util/caches.h"
 #include "util/clock.h"
 #include "util/forked.h"
 #include "util/text.h"
@@ -16,17 +13,15 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-enum { FINALISTS = 4, LAST_ROUNDS = 7, FLUSH_BYTES = 64 << 20 };
+enum { FINALISTS = 4 };
 static const double HOPELESS = 1.5;     /* times the fastest one: no finalist */
 static const gemm_race_rules rules = {.turn_ms = 1, .rounds = 9, .enough_ms = 200,
-                                      .hopeless = INFINITY};
+                                      .hopeless = INFINITY, .forms = true};
+static const gemm_choice by_default = {.form.parts = 1};
 
-typedef gemm_cl_candidate candidate;
-typedef gemm_cl_tuner tuner;
+typedef gemm_contest contest;
+typedef gemm_candidate candidate;
 
 /* ---- what the driver says ---- */
 
@@ -44,27 +39,31 @@ void gemm_cl_set_tuning(gemm_cl_tuning tuning)
     atomic_store(&mode, (int)tuning);
 }
 
-void gemm_cl_forget_forms(bool anew)
+/* ---- the table ---- */
+
+/* The device as gemm_cl_identify says it. */
+static void open_table(void)
 {
-    gemm_cl_lock();
-    gemm_cl_table_forget(anew);
-    gemm_cl_unlock();
+    gemm_text text = {0};
+    const gemm_cl_device *d = gemm_cl_opened();
+    gemm_text_add(&text, "%s, driver %s", d->name, d->driver);
+    gemm_tuning_open(gemm_text_part(&text));
+    gemm_text_free(&text);
 }
 
 int gemm_cl_settle_forms(bool kept)
 {
-    gemm_cl_lock();
-    const int count = gemm_cl_opened() ? gemm_cl_table_settle(kept) : 0;
-    gemm_cl_unlock();
+    gemm_tuned *e;
+    int count = 0;
+    for (int i = 0; (e = gemm_tuning_next(GEMM_BY_CL, &i));) {
+        if (!e->own || e->settled) continue;
+        e->settled = true;
+        count += e->choice.form.row != NULL;
+        if (!kept) e->choice = by_default;
+    }
+    if (count && !kept) gemm_tuning_keep();
     return count;
 }
-
-bool gemm_cl_forms_are_kept(void)
-{
-    return gemm_cl_table_is_kept();
-}
-
-/* ---- the table ---- */
 
 static gemm_shape shape_of(const gemm_op *op, const gemm_context *context)
 {
@@ -81,7 +80,8 @@ static bool is_tunable(const gemm_cl_row *row)
 static const gemm_tuned *entry_of(const gemm_op *op, const gemm_context *context)
 {
     const gemm_shape shape = shape_of(op, context);
-    return gemm_cl_table_find(&shape);
+    if (!gemm_tuning_is_open()) open_table();
+    return gemm_tuning_find(GEMM_BY_CL, &shape);
 }
 
 const gemm_cl_form *gemm_cl_form_for(const gemm_op *op, const gemm_cl_row *row,
@@ -92,232 +92,116 @@ const gemm_cl_form *gemm_cl_form_for(const gemm_op *op, const gemm_cl_row *row,
 }
 
 /* Whether the op is to be measured, now or by the next process. */
-static bool is_unmeasured(const gemm_op *op, const gemm_cl_row *row,
-                          const gemm_context *context)
+static bool is_unmeasured(const gemm_op *op, const gemm_cl_row *row, const gemm_context *context)
 {
-    return mode_now() == GEMM_CL_MEASURES && is_tunable(row) && !entry_of(op, context);
+    return mode_now() == GEMM_CL_MEASURES && !context->probe && is_tunable(row) &&
+           !entry_of(op, context);
 }
 
-bool gemm_cl_wants_form(const gemm_op *op, const gemm_cl_row *row,
-                        const gemm_context *context)
-{
-    return is_unmeasured(op, row, context) && !gemm_budget_is_over();
-}
-
-void gemm_cl_leave_form(const gemm_op *op, const gemm_cl_row *row,
-                        const gemm_context *context)
+void gemm_cl_keep_default(const gemm_op *op, const gemm_cl_row *row, const gemm_context *context,
+                          bool chained)
 {
     const gemm_shape shape = shape_of(op, context);
-    if (is_unmeasured(op, row, context) && gemm_budget_is_over() && gemm_cl_table_leave(&shape))
-        gemm_budget_leave();
-}
-
-static const gemm_cl_form by_default = {.parts = 1};
-
-void gemm_cl_keep_default(const gemm_op *op, const gemm_cl_row *row,
-                          const gemm_context *context)
-{
-    const gemm_shape shape = shape_of(op, context);
-    if (is_unmeasured(op, row, context))
-        gemm_cl_table_put(&shape, &by_default, "in a chain");
+    if (!is_unmeasured(op, row, context)) return;
+    if (!chained && gemm_budget_is_over()) gemm_leave(GEMM_BY_CL, &shape, &by_default);
+    if (chained && gemm_tuning_put(GEMM_BY_CL, &shape, &by_default, "in a chain"))
+        gemm_tuning_keep();
 }
 
 /* ---- turns ---- */
 
-/* Runs the candidate for the first time, and gives it one turn where it is right. */
-static void try_out(tuner *t, candidate *p)
+static bool wait_for_queue(void)
 {
-    p->calls = 1;
-    p->ms = gemm_cl_is_right(t, p) ? gemm_cl_take_turn(t, p) : -1;
-    if (p->ms >= 0 && p->ms < rules.turn_ms) {
-        p->calls = gemm_race_calls(&rules, p->ms);
-        p->ms = gemm_cl_take_turn(t, p);
+    CL_TRY(clFinish(gemm_cl_opened()->queue));
+    return gemm_cl_settle() == 0;
+fail:
+    return false;
+}
+
+static bool wait(void)
+{
+    gemm_cl_lock();
+    const bool done = wait_for_queue();
+    gemm_cl_unlock();
+    return done;
+}
+
+/* The calls of a multiply whose operands stay on the device. C is undefined then. */
+static bool repeat(contest *t, candidate *p, double *ms)
+{
+    gemm_cl_job j;
+    gemm_cl_lock();
+    gemm_cl_want_times(false);
+    bool done = !gemm_cl_prepare(&j, t->op->multiply, p->choice.row->params, &p->probe.form) &&
+                !gemm_cl_show(&j, GEMM_CL_RESIDENT) && wait_for_queue();
+    const double start = gemm_now_ms();
+    for (int i = 0; i < p->calls && done; ++i) {
+        done = !gemm_cl_enqueue(&j);
+        gemm_cl_empty_panels(&j.panels);
     }
+    done = done && wait_for_queue();
+    *ms = gemm_now_ms() - start;
+    done = gemm_cl_end_job(&j, !done, &t->note) == GEMM_DONE;
+    gemm_cl_unlock();
+    return done;
 }
 
-static int compare_times(const void *a, const void *b)
+/* The fastest forms so far are the list behind the default, the fastest one first. */
+static void insert(contest *t, const candidate *p)
 {
-    const candidate *x = a, *y = b;
-    const double p = x->ms < 0 ? INFINITY : x->ms, q = y->ms < 0 ? INFINITY : y->ms;
-    return (p > q) - (p < q);
+    int i = t->count < FINALISTS ? t->count++ : FINALISTS;
+    for (; i > 1 && p->ms < t->list[i - 1].ms; --i) t->list[i] = t->list[i - 1];
+    t->list[i] = *p;
 }
 
-/* Forms that were tried, without what they kept; the fastest ones first. */
-typedef struct field {
-    candidate list[2 * GEMM_CL_FORMS];
-    int count;
-} field;
-
-static void try_forms(tuner *t, field *f, const gemm_cl_form *forms, int count,
-                      const gemm_cl_form *usual)
+/* Tries out all but the usual form, and keeps nothing of them. */
+static void try_forms(contest *t, const gemm_cl_form *forms, int count)
 {
+    const gemm_cl_form *usual = &t->list[0].probe.ran;
     for (int i = 0; i < count; ++i) {
+        candidate p;
         if (forms[i].row == usual->row && forms[i].parts == usual->parts && !forms[i].group)
-            continue;           /* it is the default */
+            continue;
         if (gemm_budget_is_over()) return;
-        candidate *p = &f->list[f->count++];
-        *p = gemm_cl_begin_candidate(t, &forms[i]);
-        try_out(t, p);
-        gemm_drop_kept(&p->kept);
-    }
-    qsort(f->list, (size_t)f->count, sizeof *f->list, compare_times);
-}
-
-/* Who takes turns. */
-typedef struct finalists {
-    tuner *tuner;
-    candidate *list;
-} finalists;
-
-static double turn_of(void *of, int i)
-{
-    const finalists *f = of;
-    return gemm_cl_take_turn(f->tuner, &f->list[i]);
-}
-
-/* Writes more than most caches hold. Between two passes over a layer a network does so too. */
-static void flush_caches(volatile char *memory)
-{
-    for (size_t i = 0; memory && i < FLUSH_BYTES; i += CACHE_LINE) memory[i] = 1;
-}
-
-/* A turn of one call that finds its operands in memory. memory: NULL leaves the caches alone, and
-   the turn has all its calls. */
-static double take_cold_turn(tuner *t, candidate *p, volatile char *memory)
-{
-    const int calls = p->calls;
-    flush_caches(memory);
-    if (memory) p->calls = 1;
-    const double ms = gemm_cl_take_turn(t, p);
-    p->calls = calls;
-    return ms;
-}
-
-/*
- * Lets a form and the default take turns again. Returns the median of its parts of the default's
- * time, and whether it is `confirmed`. On a CPU each call begins with cold caches, as in a pass.
- * Another device has caches of its own, and its short calls are measured several at once.
- */
-static double run_off(tuner *t, candidate *usual, candidate *other, bool *confirmed)
-{
-    gemm_cl_lock();
-    char *memory = gemm_cl_opened()->traits.cpu ? malloc(FLUSH_BYTES) : NULL;
-    gemm_cl_unlock();
-    double parts[LAST_ROUNDS];
-    for (int round = 0; round < LAST_ROUNDS; ++round) {
-        double ms[4];
-        bool failed = false;
-        for (int i = 0; i < 4; ++i) {
-            ms[i] = take_cold_turn(t, i == 1 || i == 2 ? other : usual, memory);
-            failed |= ms[i] < 0;
-        }
-        parts[round] = failed ? -1 : (ms[1] + ms[2]) / (ms[0] + ms[3]);
-    }
-    free(memory);
-    *confirmed = gemm_confirm(parts, LAST_ROUNDS);
-    return parts[LAST_ROUNDS / 2];
-}
-
-/* The default, which is list[0], and the fastest ones of the field. Returns the number of them. */
-static int choose_finalists(tuner *t, const field *f, candidate *list)
-{
-    const double usual = list[0].ms;
-    int count = 1;
-    for (int i = 0; i < f->count && count < FINALISTS; ++i) {
-        const candidate *p = &f->list[i];
-        if (p->ms < 0 || p->ms > HOPELESS * f->list[0].ms || p->ms > HOPELESS * usual) break;
-        list[count] = gemm_cl_begin_candidate(t, &p->form);
-        try_out(t, &list[count]);
-        ++count;
-    }
-    return count;
-}
-
-/* ---- one op ---- */
-
-static void describe(const candidate *list, int count, char text[GEMM_TIMES_TEXT])
-{
-    char form[GEMM_CL_FORM_TEXT];
-    text[0] = '\0';
-    for (int i = 0; i < count; ++i) {
-        gemm_cl_form_print(&list[i].form, form);
-        if (list[i].ms >= 0)
-            gemm_append(text, GEMM_TIMES_TEXT, "%s%s %.3f ms", i ? ", " : "", form,
-                        list[i].ms);
+        gemm_try_out(t, &p, &(gemm_choice){t->row, forms[i]}, -1);
+        gemm_candidate_end(&p);
+        if (p.ms >= 0) insert(t, &p);
     }
 }
 
-/* One line for each shape. */
-static void show_progress(const gemm_shape *shape, const gemm_cl_form *form, double part,
-                          const char *times)
+/* The list becomes those that are not hopeless, with what they keep. */
+static void choose_finalists(contest *t)
 {
-    char text[GEMM_SHAPE_TEXT], name[GEMM_CL_FORM_TEXT];
-    gemm_shape_print(shape, text);
-    gemm_cl_form_print(form, name);
-    char line[GEMM_SHAPE_TEXT + GEMM_CL_FORM_TEXT + 64] = "";
-    gemm_append(line, sizeof line, "gemm: cl tuned %s: %s", text, name);
-    if (form->row) gemm_append(line, sizeof line, ", %.2f of default", part);
-    fprintf(stderr, "%s (%s)\n", line, times);
-}
-
-/* The fastest form, which has to win once more, or the default. Whether the table has it. */
-static bool keep(tuner *t, const gemm_shape *shape, candidate *list, int count)
-{
-    char times[GEMM_TIMES_TEXT];
-    double ms[FINALISTS], part = 1;
-    bool confirmed = false;
-    for (int i = 0; i < count; ++i) ms[i] = list[i].ms;
-    const double spread =
-        count > 1 ? gemm_race(&rules, turn_of, &(finalists){t, list}, ms, count) : 0;
-    for (int i = 0; i < count; ++i) list[i].ms = ms[i];
-    const int winner = gemm_decide(ms, count, spread);
-    describe(list, count, times);
-    if (winner) {
-        part = run_off(t, &list[0], &list[winner], &confirmed);
-        gemm_append(times, sizeof times, "; then %.2f of default", part);
+    const double most = HOPELESS * fmin(t->list[0].ms, t->list[t->count > 1].ms);
+    for (int i = 1; i < t->count; ++i) {
+        const gemm_choice choice = t->list[i].choice;
+        if (t->list[i].ms > most) t->count = i;
+        else gemm_try_out(t, &t->list[i], &choice, -1);
     }
-    const gemm_cl_form *form = confirmed ? &list[winner].form : &by_default;
-    gemm_cl_lock();
-    const bool kept = gemm_cl_table_put(shape, form, times);
-    if (kept) show_progress(shape, form, part, times);
-    gemm_cl_unlock();
-    return kept;
 }
 
-/* The default has run: list[0] is its candidate. Whether the shape got its entry. */
-static bool measure_forms(tuner *t, candidate *list, field *f, const gemm_shape *shape)
+/* The default, the fastest ones of all forms, and those near the best of them. What the default
+   declines is computed in another way: two launches instead of one. */
+static bool enter(contest *t)
 {
     gemm_cl_form forms[GEMM_CL_FORMS];
+    const gemm_choice usual = {t->row, by_default.form};
     gemm_cl_lock();
     const gemm_cl_traits traits = gemm_cl_opened()->traits;
     gemm_cl_unlock();
-    try_forms(t, f, forms, gemm_cl_forms(&traits, t->op, forms), &list[0].ran);
-    const bool other = f->count && f->list[0].ms >= 0 && f->list[0].ms < list[0].ms;
-    const gemm_cl_form best = other ? f->list[0].form : list[0].ran;
-    try_forms(t, f, forms, gemm_cl_forms_near(t->op, &best, forms), &list[0].ran);
+    t->cold = traits.cpu;
+    gemm_try_out(t, &t->list[t->count++], &usual, -1);
+    if (t->list[0].ms < 0) return false;
+    try_forms(t, forms, gemm_cl_forms(&traits, t->op, forms));
+    const bool other = t->count > 1 && t->list[1].ms < t->list[0].ms;
+    const gemm_cl_form best = other ? t->list[1].choice.form : t->list[0].probe.ran;
+    try_forms(t, forms, gemm_cl_forms_near(t->op, &best, forms));
     if (gemm_budget_is_over()) return false;
-    const int count = choose_finalists(t, f, list);
-    const bool kept = keep(t, shape, list, count);
-    for (int i = 1; i < count; ++i) gemm_drop_kept(&list[i].kept);
-    return kept;
+    choose_finalists(t);
+    return true;
 }
 
-static void measure(tuner *t, const gemm_shape *shape)
-{
-    candidate list[FINALISTS];
-    bool done = false;
-    field *f = calloc(1, sizeof *f);
-    gemm_budget_begin();
-    if (f) {
-        list[0] = gemm_cl_begin_candidate(t, &by_default);
-        try_out(t, &list[0]);
-        /* What the default declines is computed in another way: two launches instead of one. */
-        if (list[0].ms >= 0) done = measure_forms(t, list, f, shape);
-        gemm_drop_kept(&list[0].kept);
-    }
-    gemm_budget_end(done);
-    free(f);
-}
+/* ---- one op ---- */
 
 /* One op at a time. Without gemm_cl_lock, because plans take it when they are dropped. */
 static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
@@ -328,36 +212,21 @@ static void after_fork(void)
 }
 GEMM_IN_CHILD(after_fork)
 
-static bool is_wanted(const gemm_op *op, const gemm_cl_row *row,
-                      const gemm_context *context)
+static bool is_wanted(const gemm_op *op, const gemm_cl_row *row, const gemm_context *context)
 {
     gemm_cl_lock();
-    const bool wanted = gemm_cl_wants_form(op, row, context);
+    const bool wanted = is_unmeasured(op, row, context) && !gemm_budget_is_over();
     gemm_cl_unlock();
     return wanted;
 }
 
-void gemm_cl_measure(const gemm_op *op, const gemm_cl_row *row,
-                     const gemm_context *context)
+void gemm_cl_measure(const gemm_op *op, const gemm_variant *v, const gemm_context *context)
 {
     const gemm_shape shape = shape_of(op, context);
-    const gemm_call *g = op->kind == GEMM_MULTIPLY ? op->multiply : NULL;
-    tuner t = {.op = op, .row = row, .context = *context};
-    t.spoiler = gemm_cl_begin_candidate(&t, &by_default);
-    t.count = gemm_op_output_bytes(op) / sizeof(float);
-    t.context.note = &t.note;
-    t.context.timed = false;
+    contest t = {.op = op, .from = context, .by = GEMM_BY_CL, .rules = &rules, .enter = enter,
+                 .row = v, .wait = wait, .repeat = repeat};
+    if (!is_wanted(op, v->params, context)) return;
     pthread_mutex_lock(&one);
-    t.wanted = malloc(t.count * sizeof *t.wanted);
-    t.before = g ? malloc(t.count * sizeof *t.before) : NULL;
-    if (t.wanted && (!g || t.before) && is_wanted(op, row, context)) {
-        if (g) gemm_copy_c(g, t.before, false);
-        measure(&t, &shape);
-        if (g) gemm_copy_c(g, t.before, true);
-    }
-    gemm_drop_kept(&t.spoiler.kept);
-    free(t.shift);
-    free(t.before);
-    free(t.wanted);
+    if (is_wanted(op, v->params, context)) gemm_measure(&t, &shape);
     pthread_mutex_unlock(&one);
 }
