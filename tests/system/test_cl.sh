@@ -64,9 +64,13 @@ goes direct_winograd 'cl_direct .* winograd2' cl ' '
 goes winograd2 'cl_winograd .* winograd2' cl ' winograd2: '
 goes winograd4 'cl_winograd .* winograd4' cl ' winograd4: '
 goes tile cl_conv_wide cl ' '
-for way in direct_image winograd4; do
-    OPENCL_LAYERS=$bin/layer_desktop.so GEMM_WAY=$way GEMM_CHECK=1 expect cl-way-right-$way 'calls right, worst error 0.' \
+# The trace says whether the way ran.
+for run in 'direct_image ^cl_direct ' 'winograd4 ,winograd4,'; do
+    way=${run%% *}
+    OPENCL_LAYERS=$bin/layer_desktop.so GEMM_WAY=$way GEMM_CHECK=1 GEMM_TRACE=$work/right \
+        expect cl-way-right-$way 'calls right, worst error 0.' \
         "$OUT/darknet" detect "$root/cfg/kite-demo.cfg" "$root/cfg/kite-demo.weights" "$root/data/kite.jpg"
+    check cl-way-ran-$way grep -q "${run#* }" "$work/right"
 done
 # MFLOP is computed from rounded times.
 plan GEMM_IMPL=cl_direct | cut -d '|' -f 1-4,6- >"$work/row"
