@@ -133,7 +133,7 @@ void gemm_choice_print(const gemm_choice *c, char text[GEMM_CHOICE_TEXT])
    damage to the lines of 32. */
 static bool read_choice(const char *text, gemm_chooser by, int kind, gemm_choice *c)
 {
-    *c = (gemm_choice){NULL};
+    *c = (gemm_choice){.row = NULL};
     if (by == GEMM_BY_CL)
         return kind <= GEMM_SHAPE_CONV &&
                gemm_cl_form_parse(text, strlen(text), kind == GEMM_SHAPE_CONV, &c->form);

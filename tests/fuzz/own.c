@@ -90,6 +90,9 @@ static void seeds_tuning(void)
 {
     fuzz_seed_text("\1auto multiply TA 0 TB 0 M 16 N 173056 K 27 threads 2 = packed "
                    "(packed 4.112 ms, stock 61.020 ms)\nend 1\n");
+    fuzz_seed_text("\1cl convolution batch 1 groups 1 c 3 h 8 w 8 filters 8 size 3 stride 1 pad 1 "
+                   "activation 0 pool 0 direct 0 threads 0 = cl_direct 8x4 64x1 group 32 parts 2 "
+                   "(default 4.112 ms)\nend 1\n");
     fuzz_seed_text("\1end 0\n");
     fuzz_seed_text(table_head());
 }
