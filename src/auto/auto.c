@@ -15,7 +15,6 @@
 
 #include "cl/configure.h"
 #include "tune/turns.h"
-#include "util/budget.h"
 #include "util/forked.h"
 
 #include <pthread.h>
@@ -44,7 +43,7 @@ static struct chooser {
     const gemm_variant *packed;         /* the variant of GEMM_IN_AUTO_FIRST */
     const gemm_variant *recorded;       /* the variant of gemm_auto_record, or NULL */
     atomic_int state;
-    pthread_mutex_t lock;               /* for who changes the table */
+    pthread_mutex_t lock;               /* for who reads the file */
     bool measures;                      /* a shape that the table lacks is measured */
 } own = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -138,8 +137,6 @@ static bool has_table(void)
     return now != NONE && (now == TABLE || read_once());
 }
 
-/* The table is written so that a reader needs no lock: what another thread was adding is missing,
-   or is complete. */
 static void after_fork(void)
 {
     pthread_mutex_init(&own.lock, NULL);
@@ -179,7 +176,7 @@ static bool enter(gemm_contest *t)
 {
     double best = -1;
     for (size_t i = 0; i <= own.row_count && t->count < GEMM_CANDIDATES; ++i) {
-        const gemm_variant *v = i ? &own.rows[i - 1] : own.packed;
+        const gemm_variant *v = i ? &own.rows[i - 1] : t->usual.row;
         if (i && !is_candidate(t->op, t->from, v)) continue;
         gemm_candidate *p = &t->list[t->count++];
         gemm_try_out(t, p, &(gemm_choice){.row = v}, best);
@@ -192,17 +189,9 @@ static bool enter(gemm_contest *t)
 static const gemm_tuned *measure_once(const gemm_op *op, const gemm_shape *shape,
                                       const gemm_context *x)
 {
-    pthread_mutex_lock(&own.lock);
-    const gemm_tuned *e = gemm_tuning_find(own.by, shape);
-    if (!e && gemm_budget_is_over()) {
-        e = gemm_leave(own.by, shape, &(gemm_choice){.row = own.packed});
-    } else if (!e) {
-        gemm_contest t = {.op = op, .from = x, .by = own.by, .rules = &rules, .enter = enter,
-                          .alloc = gemm_cl_alloc};
-        e = gemm_measure(&t, shape);
-    }
-    pthread_mutex_unlock(&own.lock);
-    return e;
+    gemm_contest t = {.op = op, .from = x, .by = own.by, .usual.row = own.packed, .rules = &rules,
+                      .enter = enter, .alloc = gemm_cl_alloc};
+    return gemm_measure(&t, shape);
 }
 
 /* ---- recording ---- */
@@ -210,11 +199,7 @@ static const gemm_tuned *measure_once(const gemm_op *op, const gemm_shape *shape
 static const gemm_tuned *record(const gemm_op *op, const gemm_shape *shape)
 {
     const gemm_variant *row = gemm_op_offered(op, own.recorded) ? own.recorded : own.packed;
-    pthread_mutex_lock(&own.lock);
-    const gemm_tuned *e = gemm_tuning_put(own.by, shape, &(gemm_choice){.row = row},
-                                          "by whole passes");
-    pthread_mutex_unlock(&own.lock);
-    return e;
+    return gemm_tuning_put(own.by, shape, &(gemm_choice){.row = row}, "by whole passes");
 }
 
 void gemm_auto_record(const gemm_variant *row)

@@ -42,17 +42,11 @@ static struct {
     size_t row_count;
     table table;
     char *device;               /* of this process, or NULL */
-    atomic_int state;           /* an open_state */
+    bool is_read;               /* the file, or it shall not be */
+    atomic_bool is_open;        /* and its device is compared */
     atomic_bool unkept;         /* the file could not be written */
     pthread_mutex_t lock;       /* for who changes the table */
 } own = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-typedef enum open_state {
-    UNREAD,
-    EMPTY,                      /* there is no file, or it is not used */
-    READ,                       /* its device is not compared yet */
-    COMPARED
-} open_state;
 
 static void after_fork(void)
 {
@@ -270,11 +264,11 @@ bool gemm_tuning_open(const char *device)
     char reason[1024] = "";
     table *t = &own.table;
     pthread_mutex_lock(&own.lock);
-    open_state now = (open_state)atomic_load(&own.state);
-    if (now == UNREAD) now = read_file(t, reason, sizeof reason) ? READ : EMPTY;
+    if (!own.is_read) read_file(t, reason, sizeof reason);
+    own.is_read = true;
     if (device && !own.device) own.device = strdup(device);
-    if (now == READ && own.device) is_of_device(t, reason, sizeof reason);
-    atomic_store(&own.state, (int)(own.device ? COMPARED : now));
+    if (t->device && own.device) is_of_device(t, reason, sizeof reason);
+    atomic_store(&own.is_open, own.device != NULL);
     const bool used = t->device;
     if (*reason) say_unused(reason);
     pthread_mutex_unlock(&own.lock);
@@ -283,13 +277,14 @@ bool gemm_tuning_open(const char *device)
 
 bool gemm_tuning_is_open(void)
 {
-    return atomic_load_explicit(&own.state, memory_order_acquire) == COMPARED;
+    return atomic_load_explicit(&own.is_open, memory_order_acquire);
 }
 
 void gemm_tuning_forget(bool anew)
 {
     clear(&own.table);
-    atomic_store(&own.state, anew ? EMPTY : UNREAD);
+    own.is_read = anew;
+    atomic_store(&own.is_open, false);
     atomic_store(&own.unkept, false);
 }
 

@@ -6,10 +6,12 @@
 #include "util/budget.h"
 #include "util/caches.h"
 #include "util/clock.h"
+#include "util/forked.h"
 #include "util/text.h"
 
 #include <float.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -326,21 +328,15 @@ bool gemm_confirm(double *parts, int count)
     return parts[0] >= 0 && parts[count - 2] < 1 - LEAST_GAIN;
 }
 
-/* A turn of one call that finds its operands in memory, because more is written than most caches
-   hold. Between two passes over a layer a network does so too. memory: NULL leaves the caches
-   alone, and the turn has all its calls. */
-static double take_cold_turn(contest *t, candidate *p, volatile char *memory)
+/* Writes more than most caches hold. Between two passes over a layer a network does so too. */
+static void flush_caches(volatile char *memory)
 {
-    const int calls = p->calls;
     for (size_t i = 0; memory && i < FLUSH_BYTES; i += CACHE_LINE) memory[i] = 1;
-    if (memory) p->calls = 1;
-    const double ms = take_turn(t, p);
-    p->calls = calls;
-    return ms;
 }
 
 /* Lets a form and the usual one take turns again, A B B A. Returns the median of its parts of the
-   usual one's time. A device that is no CPU has caches of its own. */
+   usual one's time. On a CPU each call finds its operands in memory. Another device has caches of
+   its own. */
 static double run_off(contest *t, int winner, bool *confirmed)
 {
     char *memory = t->cold ? malloc(FLUSH_BYTES) : NULL;
@@ -349,7 +345,10 @@ static double run_off(contest *t, int winner, bool *confirmed)
         double ms[4];
         bool failed = false;
         for (int i = 0; i < 4; ++i) {
-            ms[i] = take_cold_turn(t, &t->list[i == 1 || i == 2 ? winner : 0], memory);
+            candidate *p = &t->list[i == 1 || i == 2 ? winner : 0];
+            if (memory) p->calls = 1;
+            flush_caches(memory);
+            ms[i] = take_turn(t, p);
             failed |= ms[i] < 0;
         }
         parts[round] = failed ? -1 : (ms[1] + ms[2]) / (ms[0] + ms[3]);
@@ -406,16 +405,37 @@ static const gemm_tuned *decide(contest *t, const gemm_shape *shape)
 }
 
 /* `cl` may have left the shape, because the time was over: then the others wait for it. */
-const gemm_tuned *gemm_measure(contest *t, const gemm_shape *shape)
+static const gemm_tuned *measure(contest *t, const gemm_shape *shape)
 {
     const gemm_tuned *e = NULL;
     const int left = gemm_budget_left();
     gemm_budget_begin();
     if (!gemm_tuning_is_full() && begin_contest(t) && t->enter(t))
         e = !t->rules->forms && gemm_budget_left() > left
-                ? gemm_tuning_leave(t->by, shape, &t->list[0].choice) : decide(t, shape);
+                ? gemm_tuning_leave(t->by, shape, &t->usual) : decide(t, shape);
     end_contest(t);
     gemm_budget_end(e && !e->left);
+    return e;
+}
+
+/* One op of a chooser at a time: `auto` measures `cl`, which measures its forms. */
+static pthread_mutex_t locks[] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
+
+static void after_fork(void)
+{
+    for (int i = 0; i < 2; ++i) pthread_mutex_init(&locks[i], NULL);
+}
+GEMM_IN_CHILD(after_fork)
+
+const gemm_tuned *gemm_measure(contest *t, const gemm_shape *shape)
+{
+    pthread_mutex_t *const lock = &locks[t->rules->forms];
+    pthread_mutex_lock(lock);
+    const gemm_tuned *e = gemm_tuning_find(t->by, shape);
+    const bool over = !e && gemm_budget_is_over();
+    if (over && !t->rules->forms) e = gemm_leave(t->by, shape, &t->usual);
+    if (!e && !over) e = measure(t, shape);
+    pthread_mutex_unlock(lock);
     return e;
 }
 

@@ -40,17 +40,17 @@ typedef struct gemm_contest {
     const gemm_op *op;
     const gemm_context *from;   /* of the call that is measured */
     gemm_chooser by;
+    gemm_choice usual;          /* the first candidate */
     const gemm_race_rules *rules;
     bool (*enter)(struct gemm_contest *);   /* tries out all candidates, and makes a list of those
                                    that race. False: nothing is decided */
-    const gemm_variant *row;    /* of forms: it runs them */
     void *(*alloc)(size_t);     /* memory that the device shares: gemm_cl_alloc */
     bool (*wait)(void);         /* of forms: until the device has done all. False: it failed */
     bool (*repeat)(struct gemm_contest *, gemm_candidate *, double *ms);    /* of forms: the calls
                                    of a turn of a multiply */
     bool cold;                  /* of forms: before a call of the last turns no cache has an
                                    operand, as in a pass over a network. On a CPU */
-    int count;                  /* of candidates. The first one is the usual choice */
+    int count;                  /* of candidates */
     gemm_candidate list[GEMM_CANDIDATES];
     /* of turns.c */
     gemm_context context;
@@ -61,9 +61,10 @@ typedef struct gemm_contest {
     gemm_candidate spoiler;
 } gemm_contest;
 
-/* Measures the op, puts the winner into the table and its file, and says so in a line. Takes time
-   for tuning (util/budget.h). Returns the entry, or NULL. C is then as before, and an output is
-   undefined. */
+/* The entry of the shape. A shape that has none is measured: the winner gets into the table and its
+   file, and a line says so. That takes time for tuning (util/budget.h). If that is over, the usual
+   row is left there; of forms NULL is returned. NULL also where nothing was decided. C is then as
+   before, and an output is undefined. */
 const gemm_tuned *gemm_measure(gemm_contest *, const gemm_shape *);
 
 /* Makes the candidate of the choice, runs it, and gives it a turn where its result is right. `best`

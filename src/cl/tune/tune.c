@@ -7,11 +7,9 @@
 #include "tune/turns.h"
 #include "util/budget.h"
 #include "util/clock.h"
-#include "util/forked.h"
 #include "util/text.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdatomic.h>
 
 enum { FINALISTS = 4 };
@@ -163,7 +161,7 @@ static void try_forms(contest *t, const gemm_cl_form *forms, int count)
         if (forms[i].row == usual->row && forms[i].parts == usual->parts && !forms[i].group)
             continue;
         if (gemm_budget_is_over()) return;
-        gemm_try_out(t, &p, &(gemm_choice){t->row, forms[i]}, -1);
+        gemm_try_out(t, &p, &(gemm_choice){t->usual.row, forms[i]}, -1);
         gemm_candidate_end(&p);
         if (p.ms >= 0) insert(t, &p);
     }
@@ -185,12 +183,11 @@ static void choose_finalists(contest *t)
 static bool enter(contest *t)
 {
     gemm_cl_form forms[GEMM_CL_FORMS];
-    const gemm_choice usual = {t->row, by_default.form};
     gemm_cl_lock();
     const gemm_cl_traits traits = gemm_cl_opened()->traits;
     gemm_cl_unlock();
     t->cold = traits.cpu;
-    gemm_try_out(t, &t->list[t->count++], &usual, -1);
+    gemm_try_out(t, &t->list[t->count++], &t->usual, -1);
     if (t->list[0].ms < 0) return false;
     try_forms(t, forms, gemm_cl_forms(&traits, t->op, forms));
     const bool other = t->count > 1 && t->list[1].ms < t->list[0].ms;
@@ -203,30 +200,15 @@ static bool enter(contest *t)
 
 /* ---- one op ---- */
 
-/* One op at a time. Without gemm_cl_lock, because plans take it when they are dropped. */
-static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
-
-static void after_fork(void)
-{
-    pthread_mutex_init(&one, NULL);
-}
-GEMM_IN_CHILD(after_fork)
-
-static bool is_wanted(const gemm_op *op, const gemm_cl_row *row, const gemm_context *context)
-{
-    gemm_cl_lock();
-    const bool wanted = is_unmeasured(op, row, context) && !gemm_budget_is_over();
-    gemm_cl_unlock();
-    return wanted;
-}
-
+/* Without gemm_cl_lock, because plans take it when they are dropped. */
 void gemm_cl_measure(const gemm_op *op, const gemm_variant *v, const gemm_context *context)
 {
     const gemm_shape shape = shape_of(op, context);
-    contest t = {.op = op, .from = context, .by = GEMM_BY_CL, .rules = &rules, .enter = enter,
-                 .row = v, .wait = wait, .repeat = repeat};
-    if (!is_wanted(op, v->params, context)) return;
-    pthread_mutex_lock(&one);
-    if (is_wanted(op, v->params, context)) gemm_measure(&t, &shape);
-    pthread_mutex_unlock(&one);
+    gemm_cl_lock();
+    const bool wanted = is_unmeasured(op, v->params, context) && !gemm_budget_is_over();
+    gemm_cl_unlock();
+    if (!wanted) return;
+    contest t = {.op = op, .from = context, .by = GEMM_BY_CL, .usual = {v, by_default.form},
+                 .rules = &rules, .enter = enter, .wait = wait, .repeat = repeat};
+    gemm_measure(&t, &shape);
 }
