@@ -168,9 +168,6 @@ bool gemm_auto_uses_device(void)
     return false;
 }
 
-static const gemm_race_rules rules = {.turn_ms = .3, .rounds = 15, .enough_ms = 300,
-                                      .hopeless = 3};
-
 /* Packed, and the other rows that may compute the op. */
 static bool enter(gemm_contest *t)
 {
@@ -189,8 +186,8 @@ static bool enter(gemm_contest *t)
 static const gemm_tuned *measure_once(const gemm_op *op, const gemm_shape *shape,
                                       const gemm_context *x)
 {
-    gemm_contest t = {.op = op, .from = x, .by = own.by, .usual.row = own.packed, .rules = &rules,
-                      .enter = enter, .alloc = gemm_cl_alloc};
+    gemm_contest t = {.op = op, .from = x, .by = own.by, .usual.row = own.packed, .enter = enter,
+                      .alloc = gemm_cl_alloc};
     return gemm_measure(&t, shape);
 }
 

@@ -16,11 +16,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_ROUNDS = 3, LAST_ROUNDS = 7, FLUSH_BYTES = 64 << 20 };
-static const double LEAST_GAIN = .01;
+enum { ROUNDS = 15, LEAST_ROUNDS = 3, LAST_ROUNDS = 7, FLUSH_BYTES = 64 << 20 };
+static const double LEAST_GAIN = .01,
+                    TURN_MS = 1,        /* shorter calls are timed several at once */
+                    ENOUGH_MS = 300,    /* all turns together, after some rounds */
+                    HOPELESS = 3;       /* who takes so many times the best has no turn */
 
 typedef gemm_contest contest;
 typedef gemm_candidate candidate;
+
+static bool has_forms(const contest *t)
+{
+    return t->by == GEMM_BY_CL;
+}
 
 /* ---- what lies on a device ---- */
 
@@ -75,7 +83,7 @@ static bool ran_as_wanted(const candidate *p)
 static bool run(contest *t, candidate *p, const gemm_op *op)
 {
     const gemm_variant *v = p->choice.row;
-    const bool stays = t->rules->forms;
+    const bool stays = has_forms(t);
     gemm_context *x = &t->context;
     gemm_clear_note(&t->note);
     x->kept = t->from->kept ? &p->kept : NULL;
@@ -93,7 +101,7 @@ static bool run(contest *t, candidate *p, const gemm_op *op)
 /* Milliseconds of one call in a turn, or -1. */
 static double take_turn(contest *t, candidate *p)
 {
-    const bool repeats = t->rules->forms && t->op->kind == GEMM_MULTIPLY;
+    const bool repeats = has_forms(t) && t->op->kind == GEMM_MULTIPLY;
     double ms;
     if (repeats) return t->repeat(t, p, &ms) ? ms / p->calls : -1;
     bool done = !t->wait || t->wait();
@@ -173,7 +181,7 @@ static bool spoil(contest *t)
 static bool is_right(contest *t, candidate *p)
 {
     const bool usual = p == t->list;
-    if (!usual && t->rules->forms && !spoil(t)) return false;
+    if (!usual && has_forms(t) && !spoil(t)) return false;
     if (!begin_result(t)) return false;
     const double start = gemm_now_ms();
     if (!run(t, p, t->op)) return false;
@@ -196,8 +204,8 @@ static bool begin_contest(contest *t)
     t->context.note = &t->note;
     t->context.first = false;       /* the steady state is measured */
     t->context.timed = false;
-    if (!t->rules->forms && take_inputs(op, GEMM_CL_CPU_READS)) return false;
-    const bool shifts = t->rules->forms && op->kind == GEMM_CONVOLUTION;
+    if (!has_forms(t) && take_inputs(op, GEMM_CL_CPU_READS)) return false;
+    const bool shifts = has_forms(t) && op->kind == GEMM_CONVOLUTION;
     if (shifts && !(t->shift = malloc((size_t)op->conv->n * sizeof(float)))) return false;
     if (has_result(t) && !(t->wanted = malloc(t->elements * sizeof(float)))) return false;
     if (op->kind != GEMM_MULTIPLY) return true;
@@ -233,7 +241,7 @@ static float *take_unpooled(const contest *t, const candidate *p)
 static bool runs_right(contest *t, candidate *p)
 {
     if (is_right(t, p)) return true;
-    const bool pools = !t->rules->forms && gemm_op_pools(t->op);
+    const bool pools = !has_forms(t) && gemm_op_pools(t->op);
     if (!pools || !(p->choice.row->kinds & GEMM_LAYERS)) return false;
     p->unpooled = take_unpooled(t, p);
     return p->unpooled && is_right(t, p);
@@ -244,18 +252,17 @@ static bool runs_right(contest *t, candidate *p)
 void gemm_try_out(contest *t, candidate *p, const gemm_choice *choice, double best)
 {
     const gemm_variant *v = choice->row;
-    const double turn_ms = t->rules->turn_ms;
     *p = begin(t, choice);
     if (p == t->list) t->spoiler = *p;
     if (!runs_right(t, p)) {
         p->ms = -1;
         return;
     }
-    if (!gemm_is_on_device(v) && best >= 0 && p->ms > t->rules->hopeless * best) return;
+    if (!gemm_is_on_device(v) && best >= 0 && p->ms > HOPELESS * best) return;
     const int learns = t->op->kind == GEMM_MULTIPLY && v->device ? v->device->warm_up : 0;
     for (int i = 0; i <= learns && p->ms >= 0; ++i) p->ms = take_turn(t, p);
-    if (p->ms < 0 || p->ms >= turn_ms) return;
-    p->calls = (int)(turn_ms / (p->ms + 1e-3)) + 1;
+    if (p->ms < 0 || p->ms >= TURN_MS) return;
+    p->calls = (int)(TURN_MS / (p->ms + 1e-3)) + 1;
     p->ms = take_turn(t, p);
 }
 
@@ -278,19 +285,19 @@ static int compare_numbers(const void *a, const void *b)
 /* Returns by which part the turns of the usual one differ: their median from the shortest. */
 static double race(contest *t)
 {
-    double first[GEMM_RACE_ROUNDS];
+    double first[ROUNDS];
     int turns = 0;
     const double start = gemm_now_ms();
-    for (int round = 0; round < t->rules->rounds;) {
+    for (int round = 0; round < ROUNDS;) {
         const double best = best_of(t->list, t->count);
         for (int i = 0; i < t->count; ++i) {
             candidate *p = &t->list[(i + round) % t->count];   /* nobody always follows the same */
-            if (p->ms < 0 || p->ms > t->rules->hopeless * best) continue;
+            if (p->ms < 0 || p->ms > HOPELESS * best) continue;
             const double now = take_turn(t, p);
             if (p == t->list) first[turns++] = now;
             if (now < p->ms) p->ms = now;
         }
-        if (++round >= LEAST_ROUNDS && gemm_now_ms() - start > t->rules->enough_ms) break;
+        if (++round >= LEAST_ROUNDS && gemm_now_ms() - start > ENOUGH_MS) break;
     }
     qsort(first, (size_t)turns, sizeof *first, compare_numbers);
     return turns && first[0] > 0 ? first[turns / 2] / first[0] - 1 : 0;
@@ -309,7 +316,7 @@ static int take_fastest(contest *t, char times[GEMM_TIMES_TEXT])
         if (ms[i] >= 0)
             gemm_append(times, GEMM_TIMES_TEXT, "%s%s %.3f ms", *times ? ", " : "", name, ms[i]);
     }
-    return gemm_decide(ms, t->count, t->rules->forms ? spread : 0);
+    return gemm_decide(ms, t->count, has_forms(t) ? spread : 0);
 }
 
 int gemm_decide(const double *ms, int count, double spread)
@@ -390,7 +397,7 @@ static const gemm_tuned *decide(contest *t, const gemm_shape *shape)
     int winner = take_fastest(t, times);
     const candidate *other = second(t, winner);
     double part = other == &t->list[winner] ? -1 : t->list[winner].ms / other->ms;
-    if (t->rules->forms) {
+    if (has_forms(t)) {
         bool confirmed = false;
         other = t->list;
         part = winner ? run_off(t, winner, &confirmed) : -1;
@@ -411,7 +418,7 @@ static const gemm_tuned *measure(contest *t, const gemm_shape *shape)
     const int left = gemm_budget_left();
     gemm_budget_begin();
     if (!gemm_tuning_is_full() && begin_contest(t) && t->enter(t))
-        e = !t->rules->forms && gemm_budget_left() > left
+        e = !has_forms(t) && gemm_budget_left() > left
                 ? gemm_tuning_leave(t->by, shape, &t->usual) : decide(t, shape);
     end_contest(t);
     gemm_budget_end(e && !e->left);
@@ -429,11 +436,11 @@ GEMM_IN_CHILD(after_fork)
 
 const gemm_tuned *gemm_measure(contest *t, const gemm_shape *shape)
 {
-    pthread_mutex_t *const lock = &locks[t->rules->forms];
+    pthread_mutex_t *const lock = &locks[has_forms(t)];
     pthread_mutex_lock(lock);
     const gemm_tuned *e = gemm_tuning_find(t->by, shape);
     const bool over = !e && gemm_budget_is_over();
-    if (over && !t->rules->forms) e = gemm_leave(t->by, shape, &t->usual);
+    if (over && !has_forms(t)) e = gemm_leave(t->by, shape, &t->usual);
     if (!e && !over) e = measure(t, shape);
     pthread_mutex_unlock(lock);
     return e;

@@ -15,7 +15,7 @@
 
 #include "tune/table.h"
 
-enum { GEMM_CANDIDATES = 8, GEMM_RACE_ROUNDS = 15 };    /* the most */
+enum { GEMM_CANDIDATES = 8 };            /* the most that race */
 
 typedef struct gemm_candidate {
     gemm_choice choice;
@@ -26,22 +26,13 @@ typedef struct gemm_candidate {
     double ms;                  /* the shortest turn, for one call; below 0: it cannot run */
 } gemm_candidate;
 
-typedef struct gemm_race_rules {
-    double turn_ms;             /* shorter calls are timed several at once */
-    int rounds;
-    double enough_ms;           /* all turns together, after some rounds */
-    double hopeless;            /* who takes so many times the best has no turn */
-    bool forms;                 /* operands stay on the device. Else each call begins and ends with
-                                   all of them in memory of the CPU */
-} gemm_race_rules;
-
 /* Whoever makes one sets the first members. */
 typedef struct gemm_contest {
     const gemm_op *op;
     const gemm_context *from;   /* of the call that is measured */
-    gemm_chooser by;
+    gemm_chooser by;            /* `cl`: forms, whose operands stay on the device. Else each call
+                                   begins and ends with all of them in memory of the CPU */
     gemm_choice usual;          /* the first candidate */
-    const gemm_race_rules *rules;
     bool (*enter)(struct gemm_contest *);   /* tries out all candidates, and makes a list of those
                                    that race. False: nothing is decided */
     void *(*alloc)(size_t);     /* memory that the device shares: gemm_cl_alloc */

@@ -14,8 +14,6 @@
 
 enum { FINALISTS = 4 };
 static const double HOPELESS = 1.5;     /* times the fastest one: no finalist */
-static const gemm_race_rules rules = {.turn_ms = 1, .rounds = 9, .enough_ms = 200,
-                                      .hopeless = INFINITY, .forms = true};
 static const gemm_choice by_default = {.form.parts = 1};
 
 typedef gemm_contest contest;
@@ -209,6 +207,6 @@ void gemm_cl_measure(const gemm_op *op, const gemm_variant *v, const gemm_contex
     gemm_cl_unlock();
     if (!wanted) return;
     contest t = {.op = op, .from = context, .by = GEMM_BY_CL, .usual = {v, by_default.form},
-                 .rules = &rules, .enter = enter, .wait = wait, .repeat = repeat};
+                 .enter = enter, .wait = wait, .repeat = repeat};
     gemm_measure(&t, &shape);
 }
