@@ -21,15 +21,12 @@
  *   Several are compared by a third of the way from the lower to the upper limit.
  * - One side alone may be faster than its limit, because it has all threads. It is tried last, and
  *   if four fifths of the limit are short enough.
- * - If no share is left to try, the best one stays. Then a share with few calls counts a little
- *   less than it took. So it gets more calls if it is close to the best one.
- * - The first call with another share does not count, because weights go to the device, programs
- *   are compiled, and the CPU transforms filters again. Two calls that count follow before the
- *   next move. Of these the shorter one counts, because outliers are longer. Of later calls a
- *   shorter time counts more than a longer one.
- * - What is not tried any more may change. So after 256 calls comes a probe: two calls with the
- *   best other share. The first one does not count. When nothing changes, the next probe comes
- *   after twice as many calls, up to 4096. When the probe wins, older tries are forgotten.
+ * - A share has three calls. The first one does not count, because weights go to the device,
+ *   programs are compiled, and the CPU transforms filters again. Of the other two the shorter one
+ *   counts, because outliers are longer.
+ * - If no share is left to try, the best one stays for 512 calls. Then all is tried anew, because
+ *   times may change. If the same share is the best one, it stays for twice as many calls, up to
+ *   4096.
  */
 #include "hybrid/share.h"
 
@@ -43,16 +40,14 @@ enum {
     PLACES = 256,               /* shapes that are known at once */
     NEAR = 4,                   /* a shape lies at its hash, or at most so many places behind */
     STEPS = 32,                 /* shares are compared in steps of 1/32 or larger */
-    TRIES = 2,                  /* calls that count, before a share is left */
-    OFTEN = 64,                 /* later the share is looked at after so many calls */
-    PERIOD = 256, LONGEST = 4096        /* calls between two probes */
+    TRIES = 2,                  /* calls of a share that count */
+    PERIOD = 512, LONGEST = 4096        /* calls until all is tried anew */
 };
 
 static const double GUESS = 0.5;
 static const double GAIN = 0.05;        /* what a share must promise to be tried */
 static const double ALONE = 0.8;        /* one side alone may take so much of its limit */
 static const double LIKELY = 1.0 / 3;   /* between the limits: 0 is the lower one */
-static const double DOUBT = 0.05;       /* of the first call of a share; of n calls: a part of n */
 
 /* The three times of a call. */
 typedef enum side { DEVICE, CPU, SERVED, SIDES } side;
@@ -61,9 +56,8 @@ typedef struct limits {
     double low, high;
 } limits;
 
-/* What was measured with one share. */
+/* What was measured with one share, in the shortest call that counts. */
 typedef struct trial {
-    unsigned long used;         /* the number of the last call */
     int calls;                  /* that count */
     double call_ms;
     limits ms[SIDES];
@@ -76,8 +70,8 @@ typedef struct model {
     double step;                /* share i is i * step, but for the last one, which is 1 */
     int ends;                   /* the number of share 1; 0: not known yet */
     int share, last;            /* of the next calls, of the last call; -1: none */
-    int since, period;          /* calls since the last move or probe; so many until the next */
-    unsigned long calls;
+    int best;                   /* what the last search found; -1: nothing yet */
+    int left, period;           /* calls until the next search, 0: it runs; so many from its end */
     trial trials[STEPS + 1];
 } model;
 
@@ -108,7 +102,7 @@ static model *find(const gemm_shape *s)
         if (!oldest || m->used < oldest->used) oldest = m;
     }
     *oldest = (model){.shape = *s, .taken = true, .used = ++look_ups, .last = -1,
-                      .period = PERIOD};
+                      .best = -1};
     return oldest;
 }
 
@@ -142,33 +136,15 @@ static double size_of(const model *m, side s, int i)
     return s == CPU ? 1 - share_at(m, i) : share_at(m, i);
 }
 
-static void smooth(double *ms, double now, int calls)
+/* A device that was faster than the CPU's part ended at some time behind what served it. */
+static void remember(trial *at, const gemm_shared_times *t)
 {
-    const double longer = now - *ms;
-    if (calls == 0) *ms = now;
-    else if (calls < TRIES) *ms = fmin(*ms, now);
-    else *ms += longer < 0 ? 0.25 * longer : 0.0625 * fmin(longer, 0.5 * *ms);
-}
-
-/* Returns how many calls of the share count; 0 if this one does not. Times of a share that was not
-   tried for long replace the old ones. */
-static int remember(model *m, int i, const gemm_shared_times *t, bool counts)
-{
-    trial *at = &m->trials[i];
-    if (!counts) return 0;
-    if (at->used + PERIOD <= m->calls) at->calls = 0;
-    at->used = m->calls;
     const double cpu = t->cpu_ms, served = t->served_ms, device = t->device_ms;
-    const limits ms[SIDES] = {[DEVICE] = device < 0 ? (limits){served, served + cpu}
-                                                    : (limits){device, device},
-                              [CPU] = {cpu, cpu},
-                              [SERVED] = {served, served}};
-    for (side s = 0; s < SIDES; ++s) {
-        smooth(&at->ms[s].low, ms[s].low, at->calls);
-        smooth(&at->ms[s].high, ms[s].high, at->calls);
-    }
-    smooth(&at->call_ms, t->call_ms, at->calls);
-    return ++at->calls;
+    if (at->calls++ && t->call_ms >= at->call_ms) return;
+    at->call_ms = t->call_ms;
+    at->ms[DEVICE] = device < 0 ? (limits){served, served + cpu} : (limits){device, device};
+    at->ms[CPU] = (limits){cpu, cpu};
+    at->ms[SERVED] = (limits){served, served};
 }
 
 /* ---- limits ---- */
@@ -218,19 +194,12 @@ static double least_of(const model *m, int i)
 
 /* ---- the next share ---- */
 
-/* What the shares that were tried are compared by. */
-static double cost_of(const trial *t)
-{
-    return t->calls ? t->call_ms * (1 - DOUBT / t->calls) : INFINITY;
-}
-
-/* Of the shares that were tried; `not`: all but this one. -1: none. */
-static int best_tried(const model *m, int not)
+/* Of the shares that were tried; there is one. */
+static int best_tried(const model *m)
 {
     int best = -1;
     for (int i = 0; i <= m->ends; ++i)
-        if (i != not && m->trials[i].calls &&
-            (best < 0 || cost_of(&m->trials[i]) < cost_of(&m->trials[best])))
+        if (m->trials[i].calls && (best < 0 || m->trials[i].call_ms < m->trials[best].call_ms))
             best = i;
     return best;
 }
@@ -249,51 +218,23 @@ static int most_promising(const model *m, int first, int last, double ms)
     return best;
 }
 
-static void move_to(model *m, int share)
+/* The search ends. */
+static void settle(model *m, int share)
 {
-    if (share == m->share) return;
-    m->share = share;
-    m->since = 0;
-    m->period = PERIOD;
-}
-
-static double least_call(const model *m)
-{
-    double least = INFINITY;
-    for (int i = 0; i <= m->ends; ++i)
-        if (m->trials[i].calls) least = fmin(least, m->trials[i].call_ms);
-    return least;
+    const bool again = share == m->best;
+    m->period = !again ? PERIOD : m->period < LONGEST ? 2 * m->period : LONGEST;
+    m->left = m->period;
+    m->share = m->best = share;
 }
 
 static void decide(model *m)
 {
-    const double ms = (1 - GAIN) * least_call(m);
+    const int best = best_tried(m);
+    const double ms = (1 - GAIN) * m->trials[best].call_ms;
     int next = most_promising(m, 1, m->ends - 1, ms);
     if (next < 0) next = most_promising(m, 0, m->ends, ms);
-    move_to(m, next >= 0 ? next : best_tried(m, -1));
-}
-
-/* Whether the share may change after so many of its calls that count. */
-static bool is_time(int calls)
-{
-    const bool is_power_of_2 = (calls & (calls - 1)) == 0;
-    return calls >= TRIES && (is_power_of_2 || calls % OFTEN == 0);
-}
-
-/* ---- probes ---- */
-
-static bool is_probing(const model *m)
-{
-    return m->since >= m->period;
-}
-
-static int share_of_probe(const model *m)
-{
-    const int tried = best_tried(m, m->share), other = most_promising(m, 0, m->ends, INFINITY);
-    if (tried < 0 && other < 0) return number_of(m, GUESS);
-    if (tried < 0) return other;
-    if (other < 0) return tried;
-    return call_of(m, other, LIKELY) < m->trials[tried].call_ms ? other : tried;
+    if (next >= 0) m->share = next;
+    else settle(m, best);
 }
 
 double gemm_share_of(const gemm_shape *s, double step)
@@ -301,59 +242,26 @@ double gemm_share_of(const gemm_shape *s, double step)
     pthread_mutex_lock(&lock);
     model *m = find(s);
     set_step(m, step);
-    const double share = share_at(m, is_probing(m) ? share_of_probe(m) : m->share);
+    const double share = share_at(m, m->share);
     pthread_mutex_unlock(&lock);
     return share;
 }
 
-/* Forgets the shares that were not tried for long. */
-static void forget_old(model *m)
-{
-    for (trial *t = m->trials; t <= m->trials + m->ends; ++t)
-        if (t->used + PERIOD <= m->calls) *t = (trial){0};
-}
-
-/* After a probe: a share that stays is probed less often. */
-static void end_probe(model *m, int probed)
-{
-    const bool wins = m->trials[probed].call_ms < m->trials[m->share].call_ms;
-    m->since = 0;
-    if (!wins) {
-        m->period = m->period < LONGEST ? 2 * m->period : LONGEST;
-        return;
-    }
-    move_to(m, probed);
-    forget_old(m);
-}
-
-/* The device is asked again at the next probe. */
-static void give_up(model *m)
-{
-    const bool again = m->share == 0;
-    memset(m->trials + 1, 0, (size_t)m->ends * sizeof *m->trials);
-    m->share = m->since = 0;
-    m->period = !again ? PERIOD : m->period < LONGEST ? 2 * m->period : LONGEST;
-}
-
-static void learn_call(model *m, int i, const gemm_shared_times *t, bool counts)
-{
-    const bool probes = is_probing(m) && counts && i != m->share;
-    const int calls = remember(m, i, t, counts);
-    if (!is_probing(m)) ++m->since;
-    if (probes) end_probe(m, i);
-    else if (is_time(calls)) decide(m);
-}
-
+/* A device that failed is asked again by the next search. */
 static void learn_known(model *m, const gemm_shared_times *t)
 {
     const int i = number_of(m, t->share);
     const bool counts = !t->first && i == m->last;
     m->last = i;
-    ++m->calls;
-    if (t->failed)
-        give_up(m);
-    else
-        learn_call(m, i, t, counts);
+    if (t->failed) {
+        settle(m, 0);
+    } else if (!m->left) {
+        if (counts) remember(&m->trials[i], t);
+        if (m->trials[m->share].calls >= TRIES) decide(m);
+    } else if (!--m->left) {
+        memset(m->trials, 0, sizeof m->trials);
+        m->share = number_of(m, GUESS);
+    }
 }
 
 void gemm_share_learn(const gemm_shape *s, const gemm_shared_times *t)

@@ -283,7 +283,7 @@ static void test_comes_back(void)
     }
 }
 
-/* Probes that find nothing become rare: at most 24 of 4000 calls are cut. */
+/* Searches that find nothing new become rare: at most 24 of 4000 calls are cut. */
 static void test_probes_are_rare(void)
 {
     const gemm_shape shape = {.kind = 4};
