@@ -2,16 +2,12 @@
 /*
  * One multiply by two sides, and whole layers by one of them.
  *
- *   start     the device gets what it needs, and its part is enqueued
- *   CPU       the other part, by the CPU's row
- *   finish    one wait, and the device's result is added to C
- *
- * The device gets the first part (cut.h). There is much to copy for it. So the caller does start
- * and finish, and a worker leads the CPU's part meanwhile. Some workers help with the copies at
- * first, and compute after that (gemm_begin_beside). With one thread the three follow each other.
+ * The device gets the first part (cut.h). There is much to copy for it. So the caller serves the
+ * device, and a worker leads the CPU's part meanwhile. Some workers help with the copies at first,
+ * and compute after that (gemm_begin_beside). Where no worker is free, one side computes all.
  *
  * Memory: both sides read all operands, and each writes only to its own part of C. The device
- * writes to memory of its own (gemm_cl_run_start).
+ * writes to memory of its own (gemm_cl_multiply_beside).
  *
  * When the device fails, the CPU computes the device's part too. When the CPU's row declines its
  * part, and the device's result is in C already, the device computes that part. C is
@@ -45,7 +41,6 @@ typedef struct hybrid_run {
     const gemm_shared *shared;
     const gemm_context *context;
     int cut;                    /* the device has the elements below it */
-    gemm_call device_call;      /* the device's part. It lasts until it ends */
     gemm_note device_note;
     gemm_status cpu_status;     /* of a CPU's part beside the device's */
     double begin;
@@ -61,13 +56,13 @@ static gemm_status run_on_cpu(const hybrid_run *r, gemm_part p, int threads)
     return cpu->multiply(&part, &own, cpu->params);
 }
 
-static gemm_status start_device(hybrid_run *r, gemm_part p)
+static gemm_status run_on_device(hybrid_run *r, gemm_part p)
 {
+    const gemm_call part = gemm_part_of(r->shared, p);
     gemm_context own = *r->context;
-    r->device_call = gemm_part_of(r->shared, p);
     gemm_clear_note(&r->device_note);
     own.note = &r->device_note;
-    return r->sides->start(&r->device_call, &own, r->sides->device.params);
+    return r->sides->beside(&part, &own, r->sides->device.params);
 }
 
 /* ---- one call ---- */
@@ -116,9 +111,7 @@ static gemm_status replace_device(const hybrid_run *r)
 /* The device's part is right, and the CPU declined its own. */
 static gemm_status replace_cpu(hybrid_run *r)
 {
-    gemm_status status = start_device(r, (gemm_part){r->cut, r->shared->count});
-    if (status == GEMM_DONE) status = r->sides->finish(true, &r->device_note);
-    if (status != GEMM_DONE)
+    if (run_on_device(r, (gemm_part){r->cut, r->shared->count}) != GEMM_DONE)
         return gemm_fail(r->context->note,
                          "the CPU declined its part, and the device cannot compute it");
     r->cut = r->shared->count;
@@ -126,51 +119,6 @@ static gemm_status replace_cpu(hybrid_run *r)
     r->times.first = true;      /* the times are not those of a share */
     note_both(r);
     return GEMM_DONE;
-}
-
-/* ---- one side after the other: the CPU copies for the device, and computes behind that ---- */
-
-/* The CPU computed its part from `begin` to `computed`, and finished the device's part by now. A
-   device that was faster took nobody knows how long. */
-static void tell_device(hybrid_run *r, double begin, double computed)
-{
-    static const double WAITED = 0.05;      /* a part of the call */
-    const double end = gemm_now_ms(), waited = r->device_note.waited_ms;
-    r->times.served_ms = begin - r->begin + (end - computed - waited);
-    r->times.device_ms = waited > WAITED * (end - r->begin) ? end - r->begin : -1;
-}
-
-/* After the device's start: the CPU's part, and the join. */
-static gemm_status run_rest(hybrid_run *r)
-{
-    gemm_shared_times *t = &r->times;
-    const gemm_part rest = {r->cut, r->shared->count};
-    gemm_status status = GEMM_DONE;
-    const double begin = gemm_now_ms();
-    if (rest.from < rest.to) status = run_on_cpu(r, rest, r->context->threads);
-    const double computed = gemm_now_ms();
-    const bool take = status == GEMM_DONE;
-    status = r->sides->finish(take, &r->device_note);
-    t->cpu_ms = computed - begin;
-    tell_device(r, begin, computed);
-    t->failed = status != GEMM_DONE;
-    if (status == GEMM_FAILED) return gemm_fail(r->context->note, r->device_note.reason);
-    if (!take) return run_whole_on_cpu(r);
-    if (status == GEMM_DECLINED) return replace_device(r);
-    note_both(r);
-    return GEMM_DONE;
-}
-
-static gemm_status run_in_turn(hybrid_run *r)
-{
-    const gemm_status status = start_device(r, (gemm_part){0, r->cut});
-    r->times.failed = status != GEMM_DONE;
-    switch (status) {
-    case GEMM_DONE: return run_rest(r);
-    case GEMM_DECLINED: return run_whole_on_cpu(r);
-    case GEMM_FAILED: break;
-    }
-    return gemm_fail(r->context->note, r->device_note.reason);
 }
 
 /* ---- both at once ---- */
@@ -183,14 +131,13 @@ static void run_cpu_beside(void *run)
     r->times.cpu_ms = gemm_now_ms() - r->begin;
 }
 
-/* After gemm_begin_beside. */
-static gemm_status run_beside(hybrid_run *r)
+/* The device's part; beside the CPU's after gemm_begin_beside. */
+static gemm_status run_cut(hybrid_run *r, bool beside)
 {
     gemm_shared_times *t = &r->times;
-    gemm_status device = start_device(r, (gemm_part){0, r->cut});
-    if (device == GEMM_DONE) device = r->sides->finish(true, &r->device_note);
+    const gemm_status device = run_on_device(r, (gemm_part){0, r->cut});
     t->device_ms = gemm_now_ms() - r->begin;
-    gemm_end_beside();
+    if (beside) gemm_end_beside();
     t->failed = device != GEMM_DONE;
     if (device == GEMM_FAILED) return gemm_fail(r->context->note, r->device_note.reason);
     if (r->cpu_status != GEMM_DONE) return t->failed ? run_whole_on_cpu(r) : replace_cpu(r);
@@ -199,14 +146,19 @@ static gemm_status run_beside(hybrid_run *r)
     return GEMM_DONE;
 }
 
+/* Where no worker is free, the side with the larger part gets all. This says nothing of the
+   share. */
 static gemm_status run_both(hybrid_run *r)
 {
     enum { HELPERS = 3 };
-    const int threads = r->context->threads;
-    if (r->cut < r->shared->count &&
+    const int threads = r->context->threads, count = r->shared->count;
+    if (r->cut < count &&
         gemm_begin_beside(threads, min_int(HELPERS, threads / 2 - 1), run_cpu_beside, r))
-        return run_beside(r);
-    return run_in_turn(r);
+        return run_cut(r, true);
+    r->times.first = r->cut < count;
+    r->cut = 2 * r->cut >= count ? count : 0;
+    r->times.share = r->cut > 0;
+    return r->cut > 0 ? run_cut(r, false) : run_whole_on_cpu(r);
 }
 
 /* Of a call that ended. */
@@ -226,7 +178,8 @@ gemm_status gemm_hybrid(const gemm_call *c, const gemm_context *context, const v
     const gemm_shared shared = gemm_share_call(c);
     const gemm_shape shape = gemm_op_shape(&op, context);
     const bool forced = sides->forced >= 0, small = gemm_op_flop(&op) / 2 < LEAST_WORK;
-    const double step = (double)gemm_cut_unit(shared.count) / shared.count;
+    const double unit = (double)gemm_cut_unit(shared.count) / shared.count;
+    const double step = context->threads > 1 ? unit : 1;
     const double share = forced ? sides->forced : small ? 0 : gemm_share_of(&shape, step);
     const int cut = gemm_cut_at(shared.count, share);
     hybrid_run r = {.sides = sides, .shared = &shared, .context = context, .cut = cut,

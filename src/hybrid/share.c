@@ -5,13 +5,12 @@
  * Shares are compared by the times of whole calls. What a share that was not tried may take is
  * limited by the shares that were tried:
  *
- *   call = max(device, cpu + served)
+ *   call = max(device, cpu)
  *
  *   device    from the call's begin until the device's result is in C
  *   cpu       the CPU's part
- *   served    what the threads of the CPU's part do for the device: they copy and add
  *
- * `device` and `served` grow with the share, and `cpu` with what is left. A part of each is fixed,
+ * `device` grows with the share, and `cpu` with what is left. A part of each is fixed,
  * and nobody knows how large it is. So of two shares, the one with more work takes at least as long
  * as the other one. With n times the work it takes at most n times as long. The nearest shares that
  * were tried, one on each side, give the limits of a share between them.
@@ -49,8 +48,8 @@ static const double GAIN = 0.05;        /* what a share must promise to be tried
 static const double ALONE = 0.8;        /* one side alone may take so much of its limit */
 static const double LIKELY = 1.0 / 3;   /* between the limits: 0 is the lower one */
 
-/* The three times of a call. */
-typedef enum side { DEVICE, CPU, SERVED, SIDES } side;
+/* The times of a call. */
+typedef enum side { DEVICE, CPU, SIDES } side;
 
 typedef struct limits {
     double low, high;
@@ -60,7 +59,7 @@ typedef struct limits {
 typedef struct trial {
     int calls;                  /* that count */
     double call_ms;
-    limits ms[SIDES];
+    double ms[SIDES];
 } trial;
 
 typedef struct model {
@@ -136,15 +135,12 @@ static double size_of(const model *m, side s, int i)
     return s == CPU ? 1 - share_at(m, i) : share_at(m, i);
 }
 
-/* A device that was faster than the CPU's part ended at some time behind what served it. */
 static void remember(trial *at, const gemm_shared_times *t)
 {
-    const double cpu = t->cpu_ms, served = t->served_ms, device = t->device_ms;
     if (at->calls++ && t->call_ms >= at->call_ms) return;
     at->call_ms = t->call_ms;
-    at->ms[DEVICE] = device < 0 ? (limits){served, served + cpu} : (limits){device, device};
-    at->ms[CPU] = (limits){cpu, cpu};
-    at->ms[SERVED] = (limits){served, served};
+    at->ms[DEVICE] = t->device_ms;
+    at->ms[CPU] = t->cpu_ms;
 }
 
 /* ---- limits ---- */
@@ -152,10 +148,9 @@ static void remember(trial *at, const gemm_shared_times *t)
 /* What share j says about share i. */
 static void narrow(limits *l, const model *m, side s, int i, int j)
 {
-    const limits ms = m->trials[j].ms[s];
-    const double more = size_of(m, s, i) / size_of(m, s, j);
-    l->low = fmax(l->low, ms.low * fmin(1, more));
-    l->high = fmin(l->high, ms.high * fmax(1, more));
+    const double ms = m->trials[j].ms[s], more = size_of(m, s, i) / size_of(m, s, j);
+    l->low = fmax(l->low, ms * fmin(1, more));
+    l->high = fmin(l->high, ms * fmax(1, more));
 }
 
 static bool has(const model *m, side s, int i)
@@ -183,7 +178,7 @@ static double call_of(const model *m, int i, double between)
         const limits l = limits_of(m, s, i);
         ms[s] = between > 0 ? (1 - between) * l.low + between * l.high : l.low;
     }
-    return fmax(ms[DEVICE], ms[CPU] + ms[SERVED]);
+    return fmax(ms[DEVICE], ms[CPU]);
 }
 
 /* What a call with share i must take at least. */
