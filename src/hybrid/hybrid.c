@@ -2,7 +2,7 @@
 /*
  * One multiply by two sides, and whole layers by one of them.
  *
- * The device gets the first part (cut.h). There is much to copy for it. So the caller serves the
+ * The device gets the first part. There is much to copy for it. So the caller serves the
  * device, and a worker leads the CPU's part meanwhile. Some workers help with the copies at first,
  * and compute after that (gemm_begin_beside). Where no worker is free, one side computes all.
  *
@@ -17,7 +17,6 @@
  */
 #include "hybrid/hybrid.h"
 
-#include "hybrid/cut.h"
 #include "hybrid/share.h"
 #include "hybrid/side.h"
 #include "op/op.h"
@@ -26,6 +25,7 @@
 #include "util/text.h"
 #include "util/threads.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -33,32 +33,77 @@
    microseconds. */
 static const double LEAST_WORK = 4e6;
 
+/* ---- the parts of a call ---- */
+
+/* Else rows of A and C are cut. The operand that is not cut is copied as a whole, so the larger one
+   is cut. */
+static bool cuts_columns(const gemm_call *g)
+{
+    return g->N >= g->M;
+}
+
+/* Elements `first` to `end` - 1 of what is cut. */
+static gemm_call part_of(const gemm_call *g, int first, int end)
+{
+    const size_t from = (size_t)first;
+    gemm_call own = *g;
+    if (cuts_columns(g)) {
+        own.N = end - first;
+        own.B += g->TB ? from * (size_t)g->ldb : from;
+        own.C += from;
+    } else {
+        own.M = end - first;
+        own.A += g->TA ? from : from * (size_t)g->lda;
+        own.C += from * (size_t)g->ldc;
+    }
+    return own;
+}
+
+/* A cut falls on a multiple of this, so that whole tiles of both sides cover the parts. It is the
+   largest power of 2 up to 64 of which `count` has 8. */
+static int cut_unit(int count)
+{
+    int unit = 64;
+    while (unit > 1 && count / unit < 8) unit /= 2;
+    return unit;
+}
+
+/* Where a share of 0 to 1 cuts. A share between them leaves each part a unit. */
+static int cut_at(int count, double share)
+{
+    const int unit = cut_unit(count);
+    if (share <= 0 || count < 2) return 0;
+    if (share >= 1) return count;
+    const int units = (int)lround(share * count / unit);
+    return min_int(max_int(units, 1), (count - 1) / unit) * unit;
+}
+
 /* ---- the two sides ---- */
 
 /* One call of the row while it runs. */
 typedef struct hybrid_run {
     const gemm_hybrid_sides *sides;
-    const gemm_shared *shared;
+    const gemm_call *call;
     const gemm_context *context;
-    int cut;                    /* the device has the elements below it */
+    int count, cut;             /* of what is cut; the device has the elements below `cut` */
     gemm_note device_note;
     gemm_status cpu_status;     /* of a CPU's part beside the device's */
     double begin;
     gemm_shared_times times;
 } hybrid_run;
 
-static gemm_status run_on_cpu(const hybrid_run *r, gemm_part p, int threads)
+static gemm_status run_on_cpu(const hybrid_run *r, int first, int end, int threads)
 {
     const gemm_variant *cpu = &r->sides->cpu;
-    const gemm_call part = gemm_part_of(r->shared, p);
+    const gemm_call part = part_of(r->call, first, end);
     gemm_context own = *r->context;
     own.threads = threads;
     return cpu->multiply(&part, &own, cpu->params);
 }
 
-static gemm_status run_on_device(hybrid_run *r, gemm_part p)
+static gemm_status run_on_device(hybrid_run *r, int first, int end)
 {
-    const gemm_call part = gemm_part_of(r->shared, p);
+    const gemm_call part = part_of(r->call, first, end);
     gemm_context own = *r->context;
     gemm_clear_note(&r->device_note);
     own.note = &r->device_note;
@@ -77,7 +122,7 @@ static void note_cpu(const hybrid_run *r)
 static void note_both(const hybrid_run *r)
 {
     const gemm_note *device = &r->device_note;
-    const bool cpu = r->cut < r->shared->count;
+    const bool cpu = r->cut < r->count;
     gemm_note *note = r->context->note;
     char kernel[32] = "";
     sscanf(device->ran, "%31s", kernel);
@@ -92,7 +137,7 @@ static void note_both(const hybrid_run *r)
 
 static gemm_status run_whole_on_cpu(hybrid_run *r)
 {
-    const gemm_status status = run_on_cpu(r, (gemm_part){0, r->shared->count}, r->context->threads);
+    const gemm_status status = run_on_cpu(r, 0, r->count, r->context->threads);
     r->times.share = 0;
     note_cpu(r);
     return status;
@@ -101,9 +146,9 @@ static gemm_status run_whole_on_cpu(hybrid_run *r)
 /* The CPU's part is right, and the device's was not computed. */
 static gemm_status replace_device(const hybrid_run *r)
 {
-    const gemm_status status = run_on_cpu(r, (gemm_part){0, r->cut}, r->context->threads);
+    const gemm_status status = run_on_cpu(r, 0, r->cut, r->context->threads);
     note_cpu(r);
-    if (status == GEMM_DONE || r->cut == r->shared->count) return status;
+    if (status == GEMM_DONE || r->cut == r->count) return status;
     return gemm_fail(r->context->note,
                      "the device failed, and the CPU cannot compute the device's part");
 }
@@ -111,10 +156,10 @@ static gemm_status replace_device(const hybrid_run *r)
 /* The device's part is right, and the CPU declined its own. */
 static gemm_status replace_cpu(hybrid_run *r)
 {
-    if (run_on_device(r, (gemm_part){r->cut, r->shared->count}) != GEMM_DONE)
+    if (run_on_device(r, r->cut, r->count) != GEMM_DONE)
         return gemm_fail(r->context->note,
                          "the CPU declined its part, and the device cannot compute it");
-    r->cut = r->shared->count;
+    r->cut = r->count;
     r->times.share = 1;
     r->times.first = true;      /* the times are not those of a share */
     note_both(r);
@@ -126,8 +171,7 @@ static gemm_status replace_cpu(hybrid_run *r)
 static void run_cpu_beside(void *run)
 {
     hybrid_run *r = run;
-    const gemm_part rest = {r->cut, r->shared->count};
-    r->cpu_status = run_on_cpu(r, rest, r->context->threads - 1);
+    r->cpu_status = run_on_cpu(r, r->cut, r->count, r->context->threads - 1);
     r->times.cpu_ms = gemm_now_ms() - r->begin;
 }
 
@@ -135,7 +179,7 @@ static void run_cpu_beside(void *run)
 static gemm_status run_cut(hybrid_run *r, bool beside)
 {
     gemm_shared_times *t = &r->times;
-    const gemm_status device = run_on_device(r, (gemm_part){0, r->cut});
+    const gemm_status device = run_on_device(r, 0, r->cut);
     t->device_ms = gemm_now_ms() - r->begin;
     if (beside) gemm_end_beside();
     t->failed = device != GEMM_DONE;
@@ -151,7 +195,7 @@ static gemm_status run_cut(hybrid_run *r, bool beside)
 static gemm_status run_both(hybrid_run *r)
 {
     enum { HELPERS = 3 };
-    const int threads = r->context->threads, count = r->shared->count;
+    const int threads = r->context->threads, count = r->count;
     if (r->cut < count &&
         gemm_begin_beside(threads, min_int(HELPERS, threads / 2 - 1), run_cpu_beside, r))
         return run_cut(r, true);
@@ -175,15 +219,15 @@ gemm_status gemm_hybrid(const gemm_call *c, const gemm_context *context, const v
 {
     const gemm_hybrid_sides *sides = params;
     const gemm_op op = gemm_op_of_multiply(c);
-    const gemm_shared shared = gemm_share_call(c);
+    const int count = cuts_columns(c) ? c->N : c->M;
     const gemm_shape shape = gemm_op_shape(&op, context);
     const bool forced = sides->forced >= 0, small = gemm_op_flop(&op) / 2 < LEAST_WORK;
-    const double unit = (double)gemm_cut_unit(shared.count) / shared.count;
+    const double unit = (double)cut_unit(count) / count;
     const double step = context->threads > 1 ? unit : 1;
     const double share = forced ? sides->forced : small ? 0 : gemm_share_of(&shape, step);
-    const int cut = gemm_cut_at(shared.count, share);
-    hybrid_run r = {.sides = sides, .shared = &shared, .context = context, .cut = cut,
-                    .begin = gemm_now_ms(), .times.share = (double)cut / shared.count};
+    const int cut = cut_at(count, share);
+    hybrid_run r = {.sides = sides, .call = c, .context = context, .count = count, .cut = cut,
+                    .begin = gemm_now_ms(), .times.share = (double)cut / count};
     const gemm_status status = cut > 0 ? run_both(&r) : run_whole_on_cpu(&r);
     if (!forced && !small && (status == GEMM_DONE || r.times.failed)) {
         const gemm_shared_times t = times_of(&r);

@@ -4,7 +4,6 @@
  * multiplies faster (docs/hybrid.md).
  *
  *   hybrid.c     the device's part, the CPU's part beside it, and who replaces whom
- *   cut.c        the parts of a call
  *   share.c      how much the device gets
  *   side.c       who has whole layers
  *
