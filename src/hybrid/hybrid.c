@@ -172,7 +172,6 @@ static void run_cpu_beside(void *run)
 {
     hybrid_run *r = run;
     r->cpu_status = run_on_cpu(r, r->cut, r->count, r->context->threads - 1);
-    r->times.cpu_ms = gemm_now_ms() - r->begin;
 }
 
 /* The device's part; beside the CPU's after gemm_begin_beside. */
@@ -180,7 +179,6 @@ static gemm_status run_cut(hybrid_run *r, bool beside)
 {
     gemm_shared_times *t = &r->times;
     const gemm_status device = run_on_device(r, 0, r->cut);
-    t->device_ms = gemm_now_ms() - r->begin;
     if (beside) gemm_end_beside();
     t->failed = device != GEMM_DONE;
     if (device == GEMM_FAILED) return gemm_fail(r->context->note, r->device_note.reason);
@@ -205,16 +203,6 @@ static gemm_status run_both(hybrid_run *r)
     return r->cut > 0 ? run_cut(r, false) : run_whole_on_cpu(r);
 }
 
-/* Of a call that ended. */
-static gemm_shared_times times_of(const hybrid_run *r)
-{
-    gemm_shared_times t = r->times;
-    t.call_ms = gemm_now_ms() - r->begin;
-    if (t.share <= 0) t.cpu_ms = t.call_ms;
-    if (t.share >= 1) t.device_ms = t.call_ms;
-    return t;
-}
-
 gemm_status gemm_hybrid(const gemm_call *c, const gemm_context *context, const void *params)
 {
     const gemm_hybrid_sides *sides = params;
@@ -229,10 +217,9 @@ gemm_status gemm_hybrid(const gemm_call *c, const gemm_context *context, const v
     hybrid_run r = {.sides = sides, .call = c, .context = context, .count = count, .cut = cut,
                     .begin = gemm_now_ms(), .times.share = (double)cut / count};
     const gemm_status status = cut > 0 ? run_both(&r) : run_whole_on_cpu(&r);
-    if (!forced && !small && (status == GEMM_DONE || r.times.failed)) {
-        const gemm_shared_times t = times_of(&r);
-        gemm_share_learn(&shape, &t);
-    }
+    r.times.call_ms = gemm_now_ms() - r.begin;
+    if (!forced && !small && (status == GEMM_DONE || r.times.failed))
+        gemm_share_learn(&shape, &r.times);
     if (context->timed && !forced)
         gemm_weigh_before(context->note, small ? "too small for two sides"
                                                : "the share is learned from the calls of a shape");

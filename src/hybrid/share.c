@@ -2,24 +2,13 @@
 /*
  * How the share is searched.
  *
- * Shares are compared by the times of whole calls. What a share that was not tried may take is
- * limited by the shares that were tried:
+ * Shares are compared by the times of whole calls. The device's part grows with the share, and the
+ * CPU's part with what is left. The longer one counts, so a call gets longer on both sides of the
+ * best share.
  *
- *   call = max(device, cpu)
- *
- *   device    from the call's begin until the device's result is in C
- *   cpu       the CPU's part
- *
- * `device` grows with the share, and `cpu` with what is left. A part of each is fixed,
- * and nobody knows how large it is. So of two shares, the one with more work takes at least as long
- * as the other one. With n times the work it takes at most n times as long. The nearest shares that
- * were tried, one on each side, give the limits of a share between them.
- *
- * - The first share is a half.
- * - The next share was not tried, and by its lower limit the call is 5% shorter than the best one.
- *   Several are compared by a third of the way from the lower to the upper limit.
- * - One side alone may be faster than its limit, because it has all threads. It is tried last, and
- *   if four fifths of the limit are short enough.
+ * - The first shares are a half, and each side alone, which has all threads.
+ * - The next ones lie beside the best one that is no side alone: a quarter away, then an eighth and
+ *   so on. One is left out if its part of a side alone says that it takes at least as long.
  * - A share has three calls. The first one does not count, because weights go to the device,
  *   programs are compiled, and the CPU transforms filters again. Of the other two the shorter one
  *   counts, because outliers are longer.
@@ -45,22 +34,7 @@ enum {
 
 static const double GUESS = 0.5;
 static const double GAIN = 0.05;        /* what a share must promise to be tried */
-static const double ALONE = 0.8;        /* one side alone may take so much of its limit */
-static const double LIKELY = 1.0 / 3;   /* between the limits: 0 is the lower one */
-
-/* The times of a call. */
-typedef enum side { DEVICE, CPU, SIDES } side;
-
-typedef struct limits {
-    double low, high;
-} limits;
-
-/* What was measured with one share, in the shortest call that counts. */
-typedef struct trial {
-    int calls;                  /* that count */
-    double call_ms;
-    double ms[SIDES];
-} trial;
+static const double ALONE = 0.8;        /* a side alone, with all threads, to its part for a share */
 
 typedef struct model {
     gemm_shape shape;
@@ -69,9 +43,11 @@ typedef struct model {
     double step;                /* share i is i * step, but for the last one, which is 1 */
     int ends;                   /* the number of share 1; 0: not known yet */
     int share, last;            /* of the next calls, of the last call; -1: none */
+    int calls;                  /* of the share that count */
+    int width;                  /* the next shares are so far from the best one */
     int best;                   /* what the last search found; -1: nothing yet */
     int left, period;           /* calls until the next search, 0: it runs; so many from its end */
-    trial trials[STEPS + 1];
+    double ms[STEPS + 1];       /* the shortest call with each share; 0: it was not tried */
 } model;
 
 static model models[PLACES];
@@ -119,98 +95,53 @@ static int number_of(const model *m, double share)
     return (int)fmax(1, fmin(m->ends - 1, round(share / m->step)));
 }
 
+static void begin_search(model *m)
+{
+    memset(m->ms, 0, sizeof m->ms);
+    m->share = number_of(m, GUESS);
+    m->width = m->ends / 4 ? m->ends / 4 : 1;
+    m->calls = 0;
+}
+
 static void set_step(model *m, double step)
 {
     if (m->ends) return;
     m->step = step * ceil(1 / step / STEPS - 1e-6);
     m->ends = (int)ceil(1 / m->step - 1e-6);
-    m->share = number_of(m, GUESS);
+    begin_search(m);
 }
 
-/* ---- tries ---- */
+/* ---- the search ---- */
 
-/* What a time grows with. */
-static double size_of(const model *m, side s, int i)
-{
-    return s == CPU ? 1 - share_at(m, i) : share_at(m, i);
-}
-
-static void remember(trial *at, const gemm_shared_times *t)
-{
-    if (at->calls++ && t->call_ms >= at->call_ms) return;
-    at->call_ms = t->call_ms;
-    at->ms[DEVICE] = t->device_ms;
-    at->ms[CPU] = t->cpu_ms;
-}
-
-/* ---- limits ---- */
-
-/* What share j says about share i. */
-static void narrow(limits *l, const model *m, side s, int i, int j)
-{
-    const double ms = m->trials[j].ms[s], more = size_of(m, s, i) / size_of(m, s, j);
-    l->low = fmax(l->low, ms * fmin(1, more));
-    l->high = fmin(l->high, ms * fmax(1, more));
-}
-
-static bool has(const model *m, side s, int i)
-{
-    return m->trials[i].calls && size_of(m, s, i) > 0;
-}
-
-static limits limits_of(const model *m, side s, int i)
-{
-    limits l = {0, INFINITY};
-    if (size_of(m, s, i) <= 0) return (limits){0, 0};
-    int below = i, above = i;
-    while (below >= 0 && !has(m, s, below)) --below;
-    while (above <= m->ends && !has(m, s, above)) ++above;
-    if (below >= 0) narrow(&l, m, s, i, below);
-    if (above <= m->ends) narrow(&l, m, s, i, above);
-    return l;
-}
-
-/* A call with share i. `between` is 0 for the lower limits and 1 for the upper ones. */
-static double call_of(const model *m, int i, double between)
-{
-    double ms[SIDES];
-    for (side s = 0; s < SIDES; ++s) {
-        const limits l = limits_of(m, s, i);
-        ms[s] = between > 0 ? (1 - between) * l.low + between * l.high : l.low;
-    }
-    return fmax(ms[DEVICE], ms[CPU]);
-}
-
-/* What a call with share i must take at least. */
-static double least_of(const model *m, int i)
-{
-    return (i == 0 || i == m->ends ? ALONE : 1) * call_of(m, i, 0);
-}
-
-/* ---- the next share ---- */
-
-/* Of the shares that were tried; there is one. */
-static int best_tried(const model *m)
+/* Of the shares from `first` to `last` that were tried. -1: none. */
+static int best_of(const model *m, int first, int last)
 {
     int best = -1;
-    for (int i = 0; i <= m->ends; ++i)
-        if (m->trials[i].calls && (best < 0 || m->trials[i].call_ms < m->trials[best].call_ms))
-            best = i;
+    for (int i = first; i <= last; ++i)
+        if (m->ms[i] > 0 && (best < 0 || m->ms[i] < m->ms[best])) best = i;
     return best;
 }
 
-/* Of the shares from `first` to `last` that were not tried, and may take less than `ms`. -1:
-   none. */
-static int most_promising(const model *m, int first, int last, double ms)
+/* Whether share i was not tried, and may be faster than the best one. */
+static bool promises(const model *m, int i)
 {
-    int best = -1;
-    double least = INFINITY;
-    for (int i = first; i <= last; ++i) {
-        if (m->trials[i].calls || least_of(m, i) >= ms) continue;
-        const double likely = call_of(m, i, LIKELY);
-        if (likely < least) least = likely, best = i;
+    const double s = share_at(m, i), least = fmax(s * m->ms[m->ends], (1 - s) * m->ms[0]);
+    return i > 0 && i < m->ends && m->ms[i] <= 0 &&
+           ALONE * least < (1 - GAIN) * m->ms[best_of(m, 0, m->ends)];
+}
+
+/* -1: none is left to try. */
+static int next_share(model *m)
+{
+    const int middle = best_of(m, 1, m->ends - 1);
+    if (m->ms[0] <= 0) return 0;
+    if (m->ms[m->ends] <= 0) return m->ends;
+    for (; middle > 0 && m->width; m->width /= 2) {
+        const int side = m->ms[m->ends] < m->ms[0] ? m->width : -m->width;
+        if (promises(m, middle + side)) return middle + side;
+        if (promises(m, middle - side)) return middle - side;
     }
-    return best;
+    return -1;
 }
 
 /* The search ends. */
@@ -222,14 +153,16 @@ static void settle(model *m, int share)
     m->share = m->best = share;
 }
 
-static void decide(model *m)
+/* A call of the share that counts. */
+static void remember(model *m, double ms)
 {
-    const int best = best_tried(m);
-    const double ms = (1 - GAIN) * m->trials[best].call_ms;
-    int next = most_promising(m, 1, m->ends - 1, ms);
-    if (next < 0) next = most_promising(m, 0, m->ends, ms);
+    double *const least = &m->ms[m->share];
+    *least = *least > 0 ? fmin(*least, ms) : ms;
+    if (++m->calls < TRIES) return;
+    const int next = next_share(m);
+    m->calls = 0;
     if (next >= 0) m->share = next;
-    else settle(m, best);
+    else settle(m, best_of(m, 0, m->ends));
 }
 
 double gemm_share_of(const gemm_shape *s, double step)
@@ -248,15 +181,9 @@ static void learn_known(model *m, const gemm_shared_times *t)
     const int i = number_of(m, t->share);
     const bool counts = !t->first && i == m->last;
     m->last = i;
-    if (t->failed) {
-        settle(m, 0);
-    } else if (!m->left) {
-        if (counts) remember(&m->trials[i], t);
-        if (m->trials[m->share].calls >= TRIES) decide(m);
-    } else if (!--m->left) {
-        memset(m->trials, 0, sizeof m->trials);
-        m->share = number_of(m, GUESS);
-    }
+    if (t->failed) settle(m, 0);
+    else if (!m->left && counts && i == m->share) remember(m, t->call_ms);
+    else if (m->left && !--m->left) begin_search(m);
 }
 
 void gemm_share_learn(const gemm_shape *s, const gemm_shared_times *t)

@@ -60,10 +60,8 @@ static gemm_shared_times times_of(const machine *m, double s, double cold, doubl
     const double device = s > 0 ? m->fixed_device + s * m->device + cold : 0;
     const double take = slower * s * m->take;
     const double cpu = s < 1 ? slower * (m->fixed_cpu + (1 - s) * m->cpu) : 0;
-    gemm_shared_times t = {.share = s, .cpu_ms = cpu, .failed = m->fails && s > 0};
-    t.device_ms = start + device + take;
-    t.call_ms = fmax(t.device_ms, cpu);
-    return t;
+    return (gemm_shared_times){.share = s, .call_ms = fmax(start + device + take, cpu),
+                               .failed = m->fails && s > 0};
 }
 
 /* One call on the machine with the share that the model asks for. Returns the share. */
