@@ -34,7 +34,7 @@ enum {
 
 static const double GUESS = 0.5;
 static const double GAIN = 0.05;        /* what a share must promise to be tried */
-static const double ALONE = 0.8;        /* a side alone, with all threads, to its part for a share */
+static const double ALONE = 0.8;        /* of a part: a side alone has all threads */
 
 typedef struct model {
     gemm_shape shape;
