@@ -37,8 +37,8 @@ typedef struct gemm_wide_call {
  */
 void gemm_dispatch_wide(const gemm_wide_call *, int most);
 
-/* As gemm_run, for a convolution. The row must offer convolutions. `plan` is the slot of the layer, or
-   NULL. Returns false when the row declines. */
+/* As gemm_run, for a convolution. The row must offer convolutions. `plan` is the slot of the layer,
+   or NULL. Returns false when the row declines. */
 bool gemm_conv_run(const gemm_variant *, const conv_call *, gemm_plan **plan, gemm_note *note);
 
 /* The same for a layer without weights. The row must offer layers. */

@@ -92,8 +92,10 @@ static int read_threads(const char **by)
     return n;
 }
 
-/* The number of the word that the variable has, or `unset`. `refusal`: such as "neither 0 nor 1". */
-static int read_word(const char *variable, const char *const *words, int unset, const char *refusal)
+/* The number of the word that the variable has, or `unset`. `refusal`: such as "neither 0 nor
+   1". */
+static int read_word(const char *variable, const char *const *words, int unset,
+                     const char *refusal)
 {
     const char *value = getenv(variable);
     int i = 0;

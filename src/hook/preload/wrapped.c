@@ -69,7 +69,7 @@ static void take_over(const network *net)
         return __real_##name arguments;                                                           \
     }
 
-/* A function that reads a network. `read`: its address, where `net` is what the function returns. */
+/* A function that reads a network. `read`: its address; `net` is what the function returns. */
 #define WRAP_READER(type, name, read, parameters, arguments)                                      \
     extern type __real_##name parameters __attribute__((weak));                                   \
     type __wrap_##name parameters;                                                                \
