@@ -39,7 +39,7 @@ $(OUT)/libdarknet-gemm.so: $(OUT)/library.o $(OUT)/exports.map
 # Within the archive only the public symbols stay global, and what the doors call.
 $(OUT)/libdarknet-gemm.a: $(OUT)/gemm.o $(LIBRARY_DOORS) $(LIBRARY_REST) $(EXPORTS)
 	$(Q)$(LD) -r $(UNGROUP) -o $(OUT)/darknet-gemm.o $(OUT)/gemm.o $(LIBRARY_REST)
-	$(Q){ awk '{ print $$1 }' $(EXPORTS); printf '%s\n' gemm_run_pieces gemm_find_host gemm_run_darknet; } >$(OUT)/archive.exports
+	$(Q){ awk '{ print $$1 }' $(EXPORTS); printf '%s\n' gemm_dispatch_wide gemm_find_host gemm_run_darknet; } >$(OUT)/archive.exports
 	$(Q)$(OBJCOPY) --keep-global-symbols=$(OUT)/archive.exports $(OUT)/darknet-gemm.o
 	@rm -f $@
 	$(Q)$(AR) rcsD $@ $(OUT)/darknet-gemm.o $(LIBRARY_DOORS)

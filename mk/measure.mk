@@ -72,13 +72,13 @@ SET_TRAINED = $(if $(NETWORKS),:,$(SET_OWN_NETWORKS))
 SET_OWN_NETWORKS = $(SET_WEIGHTS); set -- $(call quote,$(CFG))="$$weights"; for model in $(call quote,$(MODELS))/*.weights; do \
     [ ! -f "$$model" ] || set -- "$$@" "$${model%.weights}.cfg=$$model"; done
 ifneq ($(FORKS),1)
-bench-detect: all default-weights $(OUT)/bench/bench_detect $(if $(filter 1,$(COLD)),$(OUT)/bench/darknet_phases) ## measure: passes of networks: NETWORKS THREADS ROUNDS ROWS OPTIONS COLD=1 FORKS=1
+bench-detect: all default-weights $(OUT)/bench/bench_detect $(if $(filter 1,$(COLD)),$(OUT)/bench/darknet_phases) ## measure: passes of networks: NETWORKS THREADS ROUNDS ROWS COLD=1 FORKS=1
 	@$(SET_TRAINED); set -- $(or $(NETWORKS),"$$@" \
 	    $(patsubst %,cfg/%.cfg,alexnet extraction resnet18 darknet19 yolov2-tiny yolov3)); \
 	    $(call open_result,$(BUILD)/bench-detect); \
 	    bench/studies/result.sh keep "$$result/bench-detect.txt" $(if $(filter 1,$(COLD)), \
 	        bench/studies/cold.sh $(OUT)/bench/bench_detect $(OUT)/bench/darknet_phases $(lastword $(subst $(comma), ,$(THREADS))) $(ROUNDS), \
-	        $(OUT)/bench/bench_detect $(addprefix --rows ,$(ROWS)) --threads $(THREADS) --rounds $(ROUNDS) $(OPTIONS)) $(call quote,$(IMAGE)) "$$@"; $(close_result)
+	        $(OUT)/bench/bench_detect $(addprefix --rows ,$(ROWS)) --threads $(THREADS) --rounds $(ROUNDS)) $(call quote,$(IMAGE)) "$$@"; $(close_result)
 else
 # Other Darknets, alone and with whole layers beside the patched one. The cfg of AlexeyAB's with groups in its routes takes
 # part where that tree is named.

@@ -76,7 +76,7 @@ CONV_NETWORKS = $T/test_conv_networks
 
 # Also under the sanitizers. Darknet never frees a whole network: the tests of its networks do not
 # look for leaks.
-UNIT_PROGRAMS = $(addprefix $T/,test_driver test_calibration test_large test_limits test_number test_threads test_gemm test_auto test_tuning test_packed test_packed_callers test_pairs test_half test_quads test_int8 test_scales test_packed_conv test_packed_layers test_chain test_chain_driver \
+UNIT_PROGRAMS = $(addprefix $T/,test_driver test_calibration test_large test_limits test_number test_threads test_gemm test_auto test_tuning test_packed test_pairs test_half test_quads test_int8 test_scales test_packed_conv test_packed_layers test_chain test_chain_driver \
     test_allocation test_training test_bits test_conv test_conv_ends test_conv_hook test_conv_networks test_hook test_host test_hybrid test_others test_plans test_batch test_dlclose test_stats test_compare test_ab_rule test_library) \
     $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so
 # Tests of many kernels, which are not about the cache: PoCL compiles less. run.sh has QUICK_CACHE.
@@ -105,7 +105,6 @@ UNIT_COMMANDS = \
     '$T/test_quads --seed $$SEED' \
     '$T/test_scales' \
     '$(PACKED)' \
-    '$T/test_packed_callers' \
     '$T/test_number' \
     '$T/test_limits' \
     '$T/test_calibration' \
@@ -280,8 +279,8 @@ UNIT_PROGRAMS += $T/test_cl $T/test_cl_checks $T/layer_quick.so
 FIRST_UNIT_COMMANDS = '$(QUICK_PLAIN) $T/test_cl --seed $$SEED --cases $(call size,2,8)' '$(QUICK_PLAIN) $T/test_cl_checks --seed $$SEED'
 endif
 ifeq ($(SANITIZE),thread)
-UNIT_PROGRAMS = $T/test_threads $T/test_cl $T/test_cl_layers $T/test_hybrid $T/test_packed $T/test_packed_callers $T/test_packed_conv
-UNIT_COMMANDS = '$(PACKED)' 'TSAN_OPTIONS=die_after_fork=0 $T/test_packed_callers' '$T/test_cl_layers --only threads tests/unit/cfg/hook.cfg' \
+UNIT_PROGRAMS = $T/test_threads $T/test_cl $T/test_cl_layers $T/test_hybrid $T/test_packed $T/test_packed_conv
+UNIT_COMMANDS = '$(PACKED)' '$T/test_cl_layers --only threads tests/unit/cfg/hook.cfg' \
     '$T/test_cl --threads' '$T/test_packed_conv --only callers' '$T/test_threads --without fork' '$T/test_hybrid'
 endif
 endif
@@ -395,7 +394,7 @@ PART_. = \
     'tests/system/test_forks.sh' \
     'tests/system/test_docs.sh' \
     'tests/system/test_release.sh'
-PART_src/packed = 'tests/system/test_decisions.sh packed' '$T/test_packed --cases 100' '$T/test_packed_callers' '$(NO_CL) $T/test_conv --cases 30 --threads 3' '$T/test_conv_ends' '$T/test_packed_conv' '$T/test_pairs --cases 15' '$T/test_half --cases 20' \
+PART_src/packed = 'tests/system/test_decisions.sh packed' '$T/test_packed --cases 100' '$(NO_CL) $T/test_conv --cases 30 --threads 3' '$T/test_conv_ends' '$T/test_packed_conv' '$T/test_pairs --cases 15' '$T/test_half --cases 20' \
     '$T/test_quads' '$T/test_int8 --cases 30' '$T/test_packed_layers --cases 100' '$T/test_chain --cases 60' '$T/test_chain_driver' $(HOOK) '$T/test_allocation --check' \
     '$(NO_CL) $T/test_gemm --cases 40' 'tests/system/test_layering.sh' 'tests/system/test_isa.sh'
 PART_src/cl = 'tests/system/test_decisions.sh cl' '$(QUICK_PLAIN) $T/test_cl --seed $$SEED --small --cases 2' '$(QUICK_PLAIN) $T/test_cl_checks --small' '$T/test_cl_choice' '$(PLAIN) OPENCL_LAYERS=$T/layer_quick.so $T/test_cl_tune' \

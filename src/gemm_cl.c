@@ -134,27 +134,22 @@ static gemm_status start_chain(half_call *h, const conv_call *calls, const layer
     return end_start(status);
 }
 
-static gemm_status finish(half_call *h, bool take, const gemm_context *context)
+static gemm_status finish(half_call *h, const gemm_context *context)
 {
     const gemm_status status =
-        h->convolves ? gemm_cl_convolve_finish(&h->convolution, take, context)
-                     : gemm_cl_multiply_finish(&h->multiply, take, context->note);
+        h->convolves ? gemm_cl_convolve_finish(&h->convolution, true, context)
+                     : gemm_cl_multiply_finish(&h->multiply, true, context->note);
     gemm_cl_unlock();
     return status;
 }
 
-/* The call whose caller works between the halves. It belongs to the thread that holds the lock, so
-   there is only one. */
-static half_call beside;
-
-gemm_status gemm_cl_run_start(const gemm_call *g, const gemm_context *context, const void *row)
+gemm_status gemm_cl_multiply_beside(const gemm_call *g, const gemm_context *context,
+                                    const void *row)
 {
-    return start(&beside, &(gemm_op){.multiply = g}, NULL, row, GEMM_CL_BESIDE, context);
-}
-
-gemm_status gemm_cl_finish(bool take, gemm_note *note)
-{
-    return finish(&beside, take, &(gemm_context){.timed = true, .note = note});
+    half_call h;
+    const gemm_op op = {.multiply = g};
+    const gemm_status status = start(&h, &op, NULL, row, GEMM_CL_BESIDE, context);
+    return status == GEMM_DONE ? finish(&h, context) : status;
 }
 
 /* Measures the forms of an op where the table lacks it and shall have it. */
@@ -186,7 +181,7 @@ static gemm_status run(const gemm_op *op, const layer_call *shortcut,
     if (status != GEMM_DONE) return status;
     gemm_cl_keep_default(op, row, context, false);
     if (context->probe) note_form(&h, context->probe);
-    return finish(&h, true, context);
+    return finish(&h, context);
 }
 
 gemm_status gemm_cl_multiply(const gemm_call *g, const gemm_context *context, const void *row)
@@ -217,7 +212,7 @@ gemm_status gemm_cl_chain(const conv_call *calls, int count, const layer_call *s
     if (count == 1) return run_with_shortcut(calls, shortcut, row, context);
     if (count != 2) return GEMM_DECLINED;
     const gemm_status status = start_chain(&h, calls, shortcut, row, context);
-    return status == GEMM_DONE ? finish(&h, true, context) : status;
+    return status == GEMM_DONE ? finish(&h, context) : status;
 }
 
 static gemm_status int8_conv(const conv_call *c, const gemm_context *context, const void *row)

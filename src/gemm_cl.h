@@ -77,21 +77,9 @@ gemm_row_run gemm_cl_run;
    with such a one. */
 gemm_row_run gemm_cl_int8_run;
 
-/*
- * A multiply in two halves, so that the CPU can work between them.
- *
- * The first half enqueues the call. When it returns GEMM_DONE, the same thread must call
- * gemm_cl_finish, and makes no other OpenCL call before that. Other threads that want the device
- * wait until then. The call and its arrays last until then, and A and B do not change.
- *
- * The device works on copies, and writes C in gemm_cl_finish. So the CPU may use all of that in
- * between, also memory of gemm_cl_alloc.
- */
-gemm_row_multiply gemm_cl_run_start;
-
-/* Waits, makes C right, and fills the note. take: false drops the result of a multiply. The status
-   is then GEMM_DECLINED, as after a failure that leaves C as it was. */
-gemm_status gemm_cl_finish(bool take, gemm_note *);
+/* A multiply beside one of the CPU, which uses A, B and the rest of C at once, also in memory of
+   gemm_cl_alloc: the device works on copies. */
+gemm_row_multiply gemm_cl_multiply_beside;
 
 /* A row's `b_ld`: so that B's own buffer can be the image that cl_image reads. */
 gemm_row_b_ld gemm_cl_b_ld;

@@ -30,47 +30,10 @@ INLINE void multiply_add(nn_call g, size_t i, size_t j, size_t p)
     g.C[i * g.ldc + j] += g.ALPHA * g.A[i * g.lda + p] * g.B[p * g.ldb + j];
 }
 
-INLINE void mnk(nn_call g)
-{
-    for (size_t i = 0; i < g.M; ++i)
-        for (size_t j = 0; j < g.N; ++j)
-            for (size_t p = 0; p < g.K; ++p) multiply_add(g, i, j, p);
-}
-
-INLINE void mkn(nn_call g)
-{
-    for (size_t i = 0; i < g.M; ++i)
-        for (size_t p = 0; p < g.K; ++p)
-            for (size_t j = 0; j < g.N; ++j) multiply_add(g, i, j, p);
-}
-
-INLINE void nmk(nn_call g)
-{
-    for (size_t j = 0; j < g.N; ++j)
-        for (size_t i = 0; i < g.M; ++i)
-            for (size_t p = 0; p < g.K; ++p) multiply_add(g, i, j, p);
-}
-
-INLINE void nkm(nn_call g)
-{
-    for (size_t j = 0; j < g.N; ++j)
-        for (size_t p = 0; p < g.K; ++p)
-            for (size_t i = 0; i < g.M; ++i) multiply_add(g, i, j, p);
-}
-
-INLINE void kmn(nn_call g)
-{
-    for (size_t p = 0; p < g.K; ++p)
-        for (size_t i = 0; i < g.M; ++i)
-            for (size_t j = 0; j < g.N; ++j) multiply_add(g, i, j, p);
-}
-
-INLINE void knm(nn_call g)
-{
-    for (size_t p = 0; p < g.K; ++p)
-        for (size_t j = 0; j < g.N; ++j)
-            for (size_t i = 0; i < g.M; ++i) multiply_add(g, i, j, p);
-}
+#define LOOP(size) for (size_t in_##size = 0; in_##size < g.size; ++in_##size)
+#define DEFINE_ORDER(name, outer, middle, inner) \
+    VARIANT(name, LOOP(outer) LOOP(middle) LOOP(inner) multiply_add(g, in_M, in_N, in_K))
+GEMM_ORDERS(DEFINE_ORDER)
 
 /* ---- Order mkn with N unrolled by U ---- */
 
@@ -207,9 +170,6 @@ INLINE void transpose(nn_call g, float *Bt)
 }
 
 /* ---- The rows of the table ---- */
-
-#define DEFINE_ORDER(name, outer, middle, inner) VARIANT(name, name(g))
-GEMM_ORDERS(DEFINE_ORDER)
 
 VARIANT(mnk_acc, mnk_acc(g))
 VARIANT(unroll2, unroll(g, 2))

@@ -42,8 +42,6 @@ typedef struct gemm_note {
     const struct gemm_scale *scale;     /* of a convolution in 8 bits: that of its input; else
                                    NULL */
     double kernel_ms;           /* device time by events; below 0: no device */
-    double waited_ms;           /* of a device's call in two halves: the second one waited so long
-                                   for the result */
     size_t copied_a, copied_b, copied_c;    /* bytes copied to or from a device */
     char reason[160];           /* why the row returned GEMM_FAILED, in a few words */
     int decided;                /* decisions that were taken in this run, and not found in `kept` */
@@ -56,7 +54,6 @@ static inline void gemm_clear_note(gemm_note *note)
     note->transform = NULL;
     note->scale = NULL;
     note->kernel_ms = -1;
-    note->waited_ms = 0;
     note->decided = 0;
     note->copied_a = note->copied_b = note->copied_c = 0;
     note->chosen = note->why = NULL;

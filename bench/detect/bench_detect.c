@@ -3,7 +3,7 @@
  * Forward passes of whole networks, side by side: by default the hook, the hook without Winograd,
  * and Darknet's im2col, each with the row of GEMM_IMPL.
  *
- *   bench_detect [--rows LIST] [--threads N,N...] [--rounds N] [--profile] IMAGE CFG[=WEIGHTS]...
+ *   bench_detect [--rows LIST] [--threads N,N...] [--rounds N] IMAGE CFG[=WEIGHTS]...
  *   bench_detect --serve --threads N IMAGE CFG[=WEIGHTS]
  *
  * The image is decoded and scaled before. In every round the contestants take turns, so that a
@@ -13,7 +13,6 @@
  * --rows: rows by name, with a comma between two of them. Behind a row may stand how it convolves:
  * ":direct" or ":im2col". Each has a network of its own, in memory as it would get it. A library
  * that is missing is left out. Of a row on a device the table has launches, waits and bytes too.
- * --profile: the share of each kind of layer in the pass of the first contestant instead.
  * --serve: one contestant among other programs (bench/peers). The environment says which one. Each
  * line of standard input is a command, and is answered by a line:
  *   machine      the machine, as JSON
@@ -40,11 +39,8 @@
 #include "detect/subject.h"
 #include "driver/driver.h"
 #include "driver/settings.h"
-#include "hook/pjreddie.h"
 #include "util/clock.h"
 #include "util/number.h"
-
-char *get_layer_string(LAYER_TYPE);     /* of Darknet's network.h */
 
 enum { MAX_ROUNDS = 1000, MAX_THREAD_COUNTS = 8, MOST = 16 };
 static const double TOLERANCE = 1e-4;
@@ -65,7 +61,7 @@ static contestant contestants[MOST];
 static int contestant_count;
 static int rounds = 15;
 static int thread_counts[MAX_THREAD_COUNTS] = {1, 2}, counts = 2;
-static bool profiles, serves;
+static bool serves;
 static bool launched;           /* one of them has used the device */
 
 static void set(const contestant *c, int threads)
@@ -240,79 +236,6 @@ static bool measure(void)
     return true;
 }
 
-/* ---- --profile ---- */
-
-/* forward_network, with a clock around each layer: keeps each layer's fastest time. */
-static void time_layers(network *netp, double *ms)
-{
-    network net = *netp;
-    net.train = 0;
-    net.delta = 0;
-    for (int i = 0; i < netp->n; ++i) {
-        layer l = net.layers[i];
-        net.index = i;
-        net.n = i + 1;          /* no layer behind it goes in the same call */
-        const double start = gemm_now_ms();
-        hook_forward(netp, &net);
-        output_to_cpu(l);       /* a device waits for nothing before */
-        const double took = gemm_now_ms() - start;
-        if (took < ms[i]) ms[i] = took;
-        net.input = l.output;
-    }
-}
-
-static const char *kind_of(const layer *l, char *text, size_t size)
-{
-    if (l->type == CONVOLUTIONAL) {
-        snprintf(text, size, "conv %dx%d/%d%s", l->size, l->size, l->stride,
-                 l->groups == 1 ? "" : l->groups == l->c ? " depthwise" : " grouped");
-        return text;
-    }
-    return get_layer_string(l->type);
-}
-
-static double convolution_flop(const layer *l)
-{
-    return 2. * l->n * l->size * l->size * l->c / l->groups * l->out_h * l->out_w;
-}
-
-/* A line for the layers of the same kind as layer i, if it is the first of them. */
-static void print_kind(const network *net, int i, const double *ms, double total)
-{
-    char kind[64], other[64];
-    double sum = 0, flop = 0;
-    int n = 0;
-    const char *mine = kind_of(&net->layers[i], kind, sizeof kind);
-    for (int j = 0; j < net->n; ++j) {
-        const layer *l = &net->layers[j];
-        if (strcmp(mine, kind_of(l, other, sizeof other))) continue;
-        if (j < i) return;
-        sum += ms[j];
-        ++n;
-        if (l->type == CONVOLUTIONAL) flop += convolution_flop(l);
-    }
-    printf("    %-24s %3d  %9.3f ms  %5.1f%%", mine, n, sum, 100 * sum / total);
-    if (flop > 0) printf("  %7.1f GFLOP/s", flop / sum * 1e-6);
-    putchar('\n');
-}
-
-static void profile(const contestant *c, int threads)
-{
-    const subject *s = &c->subject;
-    network *net = s->net;
-    double *ms = outputs_alloc((size_t)net->n * sizeof *ms), total = 0;
-    for (int i = 0; i < net->n; ++i) ms[i] = INFINITY;
-    pass(c, threads);
-    float *input = net->input;
-    net->input = s->input.data;
-    for (int i = 0; i < rounds; ++i) time_layers(net, ms);
-    net->input = input;
-    for (int i = 0; i < net->n; ++i) total += ms[i];
-    printf("%s, %d threads: %.3f ms\n", s->name, threads, total);
-    for (int i = 0; i < net->n; ++i) print_kind(net, i, ms, total);
-    free(ms);
-}
-
 /* ---- --serve ---- */
 
 static void write_floats(const char *path, const float *values, size_t n)
@@ -423,8 +346,7 @@ static int read_options(int argc, char **argv)
     int i = 1;
     for (; i < argc && argv[i][0] == '-'; ++i) {
         const char *option = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
-        if (!strcmp(option, "--profile")) profiles = true;
-        else if (!strcmp(option, "--rows"))
+        if (!strcmp(option, "--rows"))
             ++i, rows = argv[i];
         else if (!strcmp(option, "--serve")) serves = true;
         else if (!strcmp(option, "--threads"))
@@ -437,7 +359,7 @@ static int read_options(int argc, char **argv)
     const bool one = argc - i == 2 && counts == 1;
     if (argc - i >= 2 && argv[i][0] != '-' && (!serves || one)) return i;
     fputs("usage: bench_detect [--rows ROW[:direct|:im2col],...] [--threads N,N...] [--rounds N]"
-          " [--profile] IMAGE CFG[=WEIGHTS]...\n"
+          " IMAGE CFG[=WEIGHTS]...\n"
           "       bench_detect --serve --threads N IMAGE CFG[=WEIGHTS]\n", stderr);
     exit(2);
 }
@@ -472,11 +394,10 @@ int main(int argc, char **argv)
     const image picture = load_image_color(argv[i++], 0, 0);
     bool right = true;
     if (serves) return run_server(argv[i], picture);
-    if (!profiles) print_heading();
+    print_heading();
     for (; i < argc; ++i) {
         make_subjects(argv[i], picture);
-        for (int t = 0; profiles && t < counts; ++t) profile(&contestants[0], thread_counts[t]);
-        if (!profiles) right = measure() && right;
+        right = measure() && right;
         free_subjects();
     }
     if (launched) printf("\ndevice: %s\n", gemm_cl_describe());

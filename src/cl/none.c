@@ -13,7 +13,8 @@ gemm_status gemm_cl_multiply(const gemm_call *g, const gemm_context *context, co
     return GEMM_DECLINED;
 }
 
-gemm_status gemm_cl_run_start(const gemm_call *g, const gemm_context *context, const void *row)
+gemm_status gemm_cl_multiply_beside(const gemm_call *g, const gemm_context *context,
+                                    const void *row)
 {
     return GEMM_DECLINED;
 }
@@ -41,7 +42,6 @@ gemm_status gemm_cl_int8_run(const gemm_op *op, const gemm_context *context, con
 
 const char *gemm_cl_unusable(const void *row) { return "built with OPENCL=0"; }
 const char *gemm_cl_limits(const void *row) { return gemm_cl_unusable(row); }
-gemm_status gemm_cl_finish(bool take, gemm_note *note) { return GEMM_DECLINED; }
 int gemm_cl_b_ld(int columns, const void *row) { return columns; }
 
 /* ---- the device and its memory ---- */

@@ -11,14 +11,34 @@
 #include "driver/settings.h"
 #include "gemm_variant.h"
 
+#include <stdint.h>
+
 /*
  * Runs the call on this row, as gemm_dispatch does on the chosen row: with trace and check, and on
  * stock when the row declines. Returns the row that really ran. `note` may be NULL.
  */
 const gemm_variant *gemm_run(const gemm_variant *, const gemm_call *, gemm_note *note);
 
-/* The same for a convolution. The row must offer convolutions. `plan` is the slot of the layer, or
-   NULL. Returns false when the row declines. */
+/* C(MxN) = ALPHA * op(A)(MxK) * op(B)(KxN) + BETA * C, row-major, as in gemm_call. */
+typedef struct gemm_wide_call {
+    bool TA, TB;
+    int64_t M, N, K;
+    float ALPHA;
+    const float *A; int64_t lda;
+    const float *B; int64_t ldb;
+    float BETA;
+    float *C; int64_t ldc;
+} gemm_wide_call;
+
+/*
+ * Runs it on the chosen row, in pieces whose M, N and K are at most `most`, which is at most
+ * GEMM_MOST_SIZE. With ALPHA = 0 or K = 0, A and B are not read. With M = 0 or N = 0 nothing
+ * happens.
+ */
+void gemm_dispatch_wide(const gemm_wide_call *, int most);
+
+/* As gemm_run, for a convolution. The row must offer convolutions. `plan` is the slot of the layer,
+   or NULL. Returns false when the row declines. */
 bool gemm_conv_run(const gemm_variant *, const conv_call *, gemm_plan **plan, gemm_note *note);
 
 /* The same for a layer without weights. The row must offer layers. */

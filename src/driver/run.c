@@ -8,7 +8,6 @@
 #include "driver/run.h"
 
 #include "check/check.h"
-#include "check/op_check.h"
 #include "driver/driver.h"
 #include "driver/memory.h"
 #include "driver/start.h"

@@ -92,36 +92,40 @@ static int read_threads(const char **by)
     return n;
 }
 
-static bool read_switch(const char *variable, bool unset)
+/* The number of the word that the variable has, or `unset`. `refusal`: such as "neither 0 nor
+   1". */
+static int read_word(const char *variable, const char *const *words, int unset,
+                     const char *refusal)
 {
     const char *value = getenv(variable);
+    int i = 0;
     if (!value) return unset;
-    if (strcmp(value, "0") && strcmp(value, "1"))
-        gemm_refuse("%s='%s' is neither 0 nor 1", variable, value);
-    return *value == '1';
+    while (words[i] && strcmp(value, words[i])) ++i;
+    if (words[i]) return i;
+    gemm_refuse("%s='%s' is %s", variable, value, refusal);
+    return unset;
+}
+
+static bool read_switch(const char *variable, bool unset)
+{
+    static const char *const words[] = {"0", "1", NULL};
+    return read_word(variable, words, unset, "neither 0 nor 1");
 }
 
 /* Under a row without convolutions Darknet's own code runs whatever the value is. */
 static gemm_conv_mode read_conv(void)
 {
-    static const char *const names[] = {
-        [GEMM_HOOK] = "hook", [GEMM_DIRECT] = "direct", [GEMM_IM2COL] = "im2col"};
-    const char *value = getenv("GEMM_CONV");
-    if (!value) return GEMM_HOOK;
-    for (int i = GEMM_HOOK; i <= GEMM_IM2COL; ++i)
-        if (!strcmp(value, names[i])) return (gemm_conv_mode)i;
-    gemm_refuse("GEMM_CONV='%s' is none of hook, direct, im2col", value);
-    return GEMM_HOOK;
+    static const char *const words[] = {
+        [GEMM_HOOK] = "hook", [GEMM_DIRECT] = "direct", [GEMM_IM2COL] = "im2col", NULL};
+    return (gemm_conv_mode)read_word("GEMM_CONV", words, GEMM_HOOK,
+                                     "none of hook, direct, im2col");
 }
 
 /* Whether a layer prepares what it keeps at its first call. */
 static bool read_prepare(void)
 {
-    const char *value = getenv("GEMM_PREPARE");
-    if (!value) return false;
-    if (strcmp(value, "first") && strcmp(value, "second"))
-        gemm_refuse("GEMM_PREPARE='%s' is neither first nor second", value);
-    return !strcmp(value, "first");
+    static const char *const words[] = {"second", "first", NULL};
+    return read_word("GEMM_PREPARE", words, 0, "neither first nor second");
 }
 
 static size_t read_keep(void)
@@ -147,12 +151,8 @@ static int read_tune_seconds(void)
 /* The fewest bits that `auto` may give an operand. */
 static int read_auto_bits(void)
 {
-    const char *value = getenv("GEMM_AUTO_BITS");
-    if (!value) return 32;
-    if (!strcmp(value, "8")) return 8;
-    if (strcmp(value, "16") && strcmp(value, "32"))
-        gemm_refuse("GEMM_AUTO_BITS='%s' is none of 8, 16 and 32", value);
-    return strcmp(value, "16") ? 32 : 16;
+    static const char *const words[] = {"8", "16", "32", NULL};
+    return 8 << read_word("GEMM_AUTO_BITS", words, 2, "none of 8, 16 and 32");
 }
 
 static const char *read_impl(void)

@@ -118,7 +118,7 @@ static gemm_status run_stock(const gemm_call *c, const gemm_context *context, co
 static const gemm_hybrid_sides packed_and_cl = {
     .cpu = {.name = "packed", PACKED},
     .device = {.name = "cl", CL, .kinds = GEMM_ALL_KINDS, .params = &gemm_cl_best},
-    .start = gemm_cl_run_start, .finish = gemm_cl_finish, .forced = -1};
+    .beside = gemm_cl_multiply_beside, .forced = -1};
 
 const gemm_variant gemm_variants[] = {
     {.name = "stock", .multiply = run_stock, .in_auto = GEMM_IN_AUTO, .origin = "Darknet",

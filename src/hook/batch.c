@@ -13,6 +13,7 @@ typedef struct batch {
     int end;                    /* as far as is known, rows take the layers before this one */
     int reached;                /* the layer that the first image stopped at; 0: none yet */
     int failed;                 /* another one did not come so far */
+    int unready;                /* a plan could not be lent yet */
     gemm_plan ***slots;         /* of the network's layers, NULL where they have none */
     conv_norm *norms;
 } batch;
@@ -80,36 +81,29 @@ static void run_image(batch *b, int image, int lends)
 {
     hook_image one;
     int end = 0, none = 0;
-    if (copy_layers(b, image, &one) && (!lends || lend_all(&one, b->end)))
-        end = run_layers(b, &one, image);
+    const int copied = copy_layers(b, image, &one);
+    const int ready = copied && (!lends || lend_all(&one, b->end));
+    if (ready) end = run_layers(b, &one, image);
     free_copies(&one);
     if (end && __atomic_compare_exchange_n(&b->reached, &none, end, 0, __ATOMIC_RELAXED,
                                            __ATOMIC_RELAXED))
         return;
-    if (!end || none != end) __atomic_store_n(&b->failed, 1, __ATOMIC_RELAXED);
+    if (copied && !ready) __atomic_store_n(&b->unready, 1, __ATOMIC_RELAXED);
+    else if (!end || none != end) __atomic_store_n(&b->failed, 1, __ATOMIC_RELAXED);
 }
 
-/* The first images run on the network's own plans, until these can be lent. */
+/* On the network's own plans. */
 static void run_first(void *job, int i)
 {
     batch *b = job;
-    (void)i;
-    run_image(b, b->first, 0);
+    run_image(b, b->first + i, 0);
     b->end = b->reached;
 }
 
 static void run_other(void *job, int i)
 {
     batch *b = job;
-    run_image(b, b->first + i, 1);
-}
-
-static int is_ready(const batch *b)
-{
-    hook_image one;
-    const int ready = copy_layers(b, 0, &one) && lend_all(&one, b->end);
-    free_copies(&one);
-    return ready;
+    if (!__atomic_load_n(&b->unready, __ATOMIC_RELAXED)) run_image(b, b->first + i, 1);
 }
 
 /* With slots. */
@@ -121,11 +115,12 @@ static int run_batch(batch *b, hook_keeps_plan *keeps, int threads)
         if (l->type != CONNECTED && !keeps(l, b->net)) continue;
         if (!hook_kept(l, &b->slots[i], &b->norms[i])) return 0;
     }
-    for (; !b->failed && b->first < b->images && !is_ready(b); ++b->first)
+    for (; !b->failed && b->first < b->images; ++b->first) {
+        b->unready = 0;
+        if (!gemm_images_apart(threads, b->images - b->first, run_other, b)) return 0;
+        if (b->failed || !b->unready) break;
         if (!gemm_images_apart(1, 1, run_first, b)) return 0;
-    if (!b->failed && b->first < b->images &&
-        !gemm_images_apart(threads, b->images - b->first, run_other, b))
-        return 0;
+    }
     return !b->failed;
 }
 

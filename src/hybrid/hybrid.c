@@ -2,16 +2,12 @@
 /*
  * One multiply by two sides, and whole layers by one of them.
  *
- *   start     the device gets what it needs, and its part is enqueued
- *   CPU       the other part, by the CPU's row
- *   finish    one wait, and the device's result is added to C
- *
- * The device gets the first part (cut.h). There is much to copy for it. So the caller does start
- * and finish, and a worker leads the CPU's part meanwhile. Some workers help with the copies at
- * first, and compute after that (gemm_begin_beside). With one thread the three follow each other.
+ * The device gets the first part. There is much to copy for it. So the caller serves the
+ * device, and a worker leads the CPU's part meanwhile. Some workers help with the copies at first,
+ * and compute after that (gemm_begin_beside). Where no worker is free, one side computes all.
  *
  * Memory: both sides read all operands, and each writes only to its own part of C. The device
- * writes to memory of its own (gemm_cl_run_start).
+ * writes to memory of its own (gemm_cl_multiply_beside).
  *
  * When the device fails, the CPU computes the device's part too. When the CPU's row declines its
  * part, and the device's result is in C already, the device computes that part. C is
@@ -21,7 +17,6 @@
  */
 #include "hybrid/hybrid.h"
 
-#include "hybrid/cut.h"
 #include "hybrid/share.h"
 #include "hybrid/side.h"
 #include "op/op.h"
@@ -30,6 +25,7 @@
 #include "util/text.h"
 #include "util/threads.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -37,37 +33,81 @@
    microseconds. */
 static const double LEAST_WORK = 4e6;
 
+/* ---- the parts of a call ---- */
+
+/* Else rows of A and C are cut. The operand that is not cut is copied as a whole, so the larger one
+   is cut. */
+static bool cuts_columns(const gemm_call *g)
+{
+    return g->N >= g->M;
+}
+
+/* Elements `first` to `end` - 1 of what is cut. */
+static gemm_call part_of(const gemm_call *g, int first, int end)
+{
+    const size_t from = (size_t)first;
+    gemm_call own = *g;
+    if (cuts_columns(g)) {
+        own.N = end - first;
+        own.B += g->TB ? from * (size_t)g->ldb : from;
+        own.C += from;
+    } else {
+        own.M = end - first;
+        own.A += g->TA ? from : from * (size_t)g->lda;
+        own.C += from * (size_t)g->ldc;
+    }
+    return own;
+}
+
+/* A cut falls on a multiple of this, so that whole tiles of both sides cover the parts. It is the
+   largest power of 2 up to 64 of which `count` has 8. */
+static int cut_unit(int count)
+{
+    int unit = 64;
+    while (unit > 1 && count / unit < 8) unit /= 2;
+    return unit;
+}
+
+/* Where a share of 0 to 1 cuts. A share between them leaves each part a unit. */
+static int cut_at(int count, double share)
+{
+    const int unit = cut_unit(count);
+    if (share <= 0 || count < 2) return 0;
+    if (share >= 1) return count;
+    const int units = (int)lround(share * count / unit);
+    return min_int(max_int(units, 1), (count - 1) / unit) * unit;
+}
+
 /* ---- the two sides ---- */
 
 /* One call of the row while it runs. */
 typedef struct hybrid_run {
     const gemm_hybrid_sides *sides;
-    const gemm_shared *shared;
+    const gemm_call *call;
     const gemm_context *context;
-    int cut;                    /* the device has the elements below it */
-    gemm_call device_call;      /* the device's part. It lasts until it ends */
+    int count, cut;             /* of what is cut; the device has the elements below `cut` */
     gemm_note device_note;
     gemm_status cpu_status;     /* of a CPU's part beside the device's */
     double begin;
     gemm_shared_times times;
 } hybrid_run;
 
-static gemm_status run_on_cpu(const hybrid_run *r, gemm_part p, int threads)
+static gemm_status run_on_cpu(const hybrid_run *r, int first, int end, int threads)
 {
     const gemm_variant *cpu = &r->sides->cpu;
-    const gemm_call part = gemm_part_of(r->shared, p);
+    const gemm_call part = part_of(r->call, first, end);
     gemm_context own = *r->context;
     own.threads = threads;
     return cpu->multiply(&part, &own, cpu->params);
 }
 
-static gemm_status start_device(hybrid_run *r, gemm_part p)
+static gemm_status run_on_device(hybrid_run *r, int first, int end)
 {
+    const gemm_call part = part_of(r->call, first, end);
     gemm_context own = *r->context;
-    r->device_call = gemm_part_of(r->shared, p);
     gemm_clear_note(&r->device_note);
     own.note = &r->device_note;
-    return r->sides->start(&r->device_call, &own, r->sides->device.params);
+    return r->sides->beside(&part, &own, r->sides->device.params);
 }
 
 /* ---- one call ---- */
@@ -82,7 +122,7 @@ static void note_cpu(const hybrid_run *r)
 static void note_both(const hybrid_run *r)
 {
     const gemm_note *device = &r->device_note;
-    const bool cpu = r->cut < r->shared->count;
+    const bool cpu = r->cut < r->count;
     gemm_note *note = r->context->note;
     char kernel[32] = "";
     sscanf(device->ran, "%31s", kernel);
@@ -97,7 +137,7 @@ static void note_both(const hybrid_run *r)
 
 static gemm_status run_whole_on_cpu(hybrid_run *r)
 {
-    const gemm_status status = run_on_cpu(r, (gemm_part){0, r->shared->count}, r->context->threads);
+    const gemm_status status = run_on_cpu(r, 0, r->count, r->context->threads);
     r->times.share = 0;
     note_cpu(r);
     return status;
@@ -106,9 +146,9 @@ static gemm_status run_whole_on_cpu(hybrid_run *r)
 /* The CPU's part is right, and the device's was not computed. */
 static gemm_status replace_device(const hybrid_run *r)
 {
-    const gemm_status status = run_on_cpu(r, (gemm_part){0, r->cut}, r->context->threads);
+    const gemm_status status = run_on_cpu(r, 0, r->cut, r->context->threads);
     note_cpu(r);
-    if (status == GEMM_DONE || r->cut == r->shared->count) return status;
+    if (status == GEMM_DONE || r->cut == r->count) return status;
     return gemm_fail(r->context->note,
                      "the device failed, and the CPU cannot compute the device's part");
 }
@@ -116,61 +156,14 @@ static gemm_status replace_device(const hybrid_run *r)
 /* The device's part is right, and the CPU declined its own. */
 static gemm_status replace_cpu(hybrid_run *r)
 {
-    gemm_status status = start_device(r, (gemm_part){r->cut, r->shared->count});
-    if (status == GEMM_DONE) status = r->sides->finish(true, &r->device_note);
-    if (status != GEMM_DONE)
+    if (run_on_device(r, r->cut, r->count) != GEMM_DONE)
         return gemm_fail(r->context->note,
                          "the CPU declined its part, and the device cannot compute it");
-    r->cut = r->shared->count;
+    r->cut = r->count;
     r->times.share = 1;
     r->times.first = true;      /* the times are not those of a share */
     note_both(r);
     return GEMM_DONE;
-}
-
-/* ---- one side after the other: the CPU copies for the device, and computes behind that ---- */
-
-/* The CPU computed its part from `begin` to `computed`, and finished the device's part by now. A
-   device that was faster took nobody knows how long. */
-static void tell_device(hybrid_run *r, double begin, double computed)
-{
-    static const double WAITED = 0.05;      /* a part of the call */
-    const double end = gemm_now_ms(), waited = r->device_note.waited_ms;
-    r->times.served_ms = begin - r->begin + (end - computed - waited);
-    r->times.device_ms = waited > WAITED * (end - r->begin) ? end - r->begin : -1;
-}
-
-/* After the device's start: the CPU's part, and the join. */
-static gemm_status run_rest(hybrid_run *r)
-{
-    gemm_shared_times *t = &r->times;
-    const gemm_part rest = {r->cut, r->shared->count};
-    gemm_status status = GEMM_DONE;
-    const double begin = gemm_now_ms();
-    if (rest.from < rest.to) status = run_on_cpu(r, rest, r->context->threads);
-    const double computed = gemm_now_ms();
-    const bool take = status == GEMM_DONE;
-    status = r->sides->finish(take, &r->device_note);
-    t->cpu_ms = computed - begin;
-    tell_device(r, begin, computed);
-    t->failed = status != GEMM_DONE;
-    if (status == GEMM_FAILED) return gemm_fail(r->context->note, r->device_note.reason);
-    if (!take) return run_whole_on_cpu(r);
-    if (status == GEMM_DECLINED) return replace_device(r);
-    note_both(r);
-    return GEMM_DONE;
-}
-
-static gemm_status run_in_turn(hybrid_run *r)
-{
-    const gemm_status status = start_device(r, (gemm_part){0, r->cut});
-    r->times.failed = status != GEMM_DONE;
-    switch (status) {
-    case GEMM_DONE: return run_rest(r);
-    case GEMM_DECLINED: return run_whole_on_cpu(r);
-    case GEMM_FAILED: break;
-    }
-    return gemm_fail(r->context->note, r->device_note.reason);
 }
 
 /* ---- both at once ---- */
@@ -178,19 +171,15 @@ static gemm_status run_in_turn(hybrid_run *r)
 static void run_cpu_beside(void *run)
 {
     hybrid_run *r = run;
-    const gemm_part rest = {r->cut, r->shared->count};
-    r->cpu_status = run_on_cpu(r, rest, r->context->threads - 1);
-    r->times.cpu_ms = gemm_now_ms() - r->begin;
+    r->cpu_status = run_on_cpu(r, r->cut, r->count, r->context->threads - 1);
 }
 
-/* After gemm_begin_beside. */
-static gemm_status run_beside(hybrid_run *r)
+/* The device's part; beside the CPU's after gemm_begin_beside. */
+static gemm_status run_cut(hybrid_run *r, bool beside)
 {
     gemm_shared_times *t = &r->times;
-    gemm_status device = start_device(r, (gemm_part){0, r->cut});
-    if (device == GEMM_DONE) device = r->sides->finish(true, &r->device_note);
-    t->device_ms = gemm_now_ms() - r->begin;
-    gemm_end_beside();
+    const gemm_status device = run_on_device(r, 0, r->cut);
+    if (beside) gemm_end_beside();
     t->failed = device != GEMM_DONE;
     if (device == GEMM_FAILED) return gemm_fail(r->context->note, r->device_note.reason);
     if (r->cpu_status != GEMM_DONE) return t->failed ? run_whole_on_cpu(r) : replace_cpu(r);
@@ -199,43 +188,38 @@ static gemm_status run_beside(hybrid_run *r)
     return GEMM_DONE;
 }
 
+/* Where no worker is free, the side with the larger part gets all. This says nothing of the
+   share. */
 static gemm_status run_both(hybrid_run *r)
 {
     enum { HELPERS = 3 };
-    const int threads = r->context->threads;
-    if (r->cut < r->shared->count &&
+    const int threads = r->context->threads, count = r->count;
+    if (r->cut < count &&
         gemm_begin_beside(threads, min_int(HELPERS, threads / 2 - 1), run_cpu_beside, r))
-        return run_beside(r);
-    return run_in_turn(r);
-}
-
-/* Of a call that ended. */
-static gemm_shared_times times_of(const hybrid_run *r)
-{
-    gemm_shared_times t = r->times;
-    t.call_ms = gemm_now_ms() - r->begin;
-    if (t.share <= 0) t.cpu_ms = t.call_ms;
-    if (t.share >= 1) t.device_ms = t.call_ms;
-    return t;
+        return run_cut(r, true);
+    r->times.first = r->cut < count;
+    r->cut = 2 * r->cut >= count ? count : 0;
+    r->times.share = r->cut > 0;
+    return r->cut > 0 ? run_cut(r, false) : run_whole_on_cpu(r);
 }
 
 gemm_status gemm_hybrid(const gemm_call *c, const gemm_context *context, const void *params)
 {
     const gemm_hybrid_sides *sides = params;
     const gemm_op op = gemm_op_of_multiply(c);
-    const gemm_shared shared = gemm_share_call(c);
+    const int count = cuts_columns(c) ? c->N : c->M;
     const gemm_shape shape = gemm_op_shape(&op, context);
     const bool forced = sides->forced >= 0, small = gemm_op_flop(&op) / 2 < LEAST_WORK;
-    const double step = (double)gemm_cut_unit(shared.count) / shared.count;
+    const double unit = (double)cut_unit(count) / count;
+    const double step = context->threads > 1 ? unit : 1;
     const double share = forced ? sides->forced : small ? 0 : gemm_share_of(&shape, step);
-    const int cut = gemm_cut_at(shared.count, share);
-    hybrid_run r = {.sides = sides, .shared = &shared, .context = context, .cut = cut,
-                    .begin = gemm_now_ms(), .times.share = (double)cut / shared.count};
+    const int cut = cut_at(count, share);
+    hybrid_run r = {.sides = sides, .call = c, .context = context, .count = count, .cut = cut,
+                    .begin = gemm_now_ms(), .times.share = (double)cut / count};
     const gemm_status status = cut > 0 ? run_both(&r) : run_whole_on_cpu(&r);
-    if (!forced && !small && (status == GEMM_DONE || r.times.failed)) {
-        const gemm_shared_times t = times_of(&r);
-        gemm_share_learn(&shape, &t);
-    }
+    r.times.call_ms = gemm_now_ms() - r.begin;
+    if (!forced && !small && (status == GEMM_DONE || r.times.failed))
+        gemm_share_learn(&shape, &r.times);
     if (context->timed && !forced)
         gemm_weigh_before(context->note, small ? "too small for two sides"
                                                : "the share is learned from the calls of a shape");

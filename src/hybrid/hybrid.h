@@ -3,8 +3,7 @@
  * The row `hybrid`: a multiply by the device and the CPU together, and whole layers by the one that
  * multiplies faster (docs/hybrid.md).
  *
- *   hybrid.c     starts the device's part, computes the CPU's part, joins
- *   cut.c        the parts of a call
+ *   hybrid.c     the device's part, the CPU's part beside it, and who replaces whom
  *   share.c      how much the device gets
  *   side.c       who has whole layers
  *
@@ -20,9 +19,7 @@ enum { GEMM_HYBRID_WARM_UP = 32 };
 
 typedef struct gemm_hybrid_sides {
     gemm_variant cpu, device;   /* name, multiply, run, params; `device` also has a device */
-    gemm_row_multiply *start;        /* the first half of a multiply by the device, as gemm_cl.h
-                                   describes it, and the second half */
-    gemm_status (*finish)(bool take, gemm_note *);
+    gemm_row_multiply *beside;  /* a multiply by the device beside one by the CPU: gemm_cl.h */
     double forced;              /* for tests: the device's share, 0 to 1; below 0: as measured. From
                                    a half on the device has whole layers */
 } gemm_hybrid_sides;

@@ -2,34 +2,19 @@
 /*
  * How the share is searched.
  *
- * Shares are compared by the times of whole calls. What a share that was not tried may take is
- * limited by the shares that were tried:
+ * Shares are compared by the times of whole calls. The device's part grows with the share, and the
+ * CPU's part with what is left. The longer one counts, so a call gets longer on both sides of the
+ * best share.
  *
- *   call = max(device, cpu + served)
- *
- *   device    from the call's begin until the device's result is in C
- *   cpu       the CPU's part
- *   served    what the threads of the CPU's part do for the device: they copy and add
- *
- * `device` and `served` grow with the share, and `cpu` with what is left. A part of each is fixed,
- * and nobody knows how large it is. So of two shares, the one with more work takes at least as long
- * as the other one. With n times the work it takes at most n times as long. The nearest shares that
- * were tried, one on each side, give the limits of a share between them.
- *
- * - The first share is a half.
- * - The next share was not tried, and by its lower limit the call is 5% shorter than the best one.
- *   Several are compared by a third of the way from the lower to the upper limit.
- * - One side alone may be faster than its limit, because it has all threads. It is tried last, and
- *   if four fifths of the limit are short enough.
- * - If no share is left to try, the best one stays. Then a share with few calls counts a little
- *   less than it took. So it gets more calls if it is close to the best one.
- * - The first call with another share does not count, because weights go to the device, programs
- *   are compiled, and the CPU transforms filters again. Two calls that count follow before the
- *   next move. Of these the shorter one counts, because outliers are longer. Of later calls a
- *   shorter time counts more than a longer one.
- * - What is not tried any more may change. So after 256 calls comes a probe: two calls with the
- *   best other share. The first one does not count. When nothing changes, the next probe comes
- *   after twice as many calls, up to 4096. When the probe wins, older tries are forgotten.
+ * - The first shares are a half, and each side alone, which has all threads.
+ * - The next ones lie beside the best one that is no side alone: a quarter away, then an eighth and
+ *   so on. One is left out if its part of a side alone says that it takes at least as long.
+ * - A share has three calls. The first one does not count, because weights go to the device,
+ *   programs are compiled, and the CPU transforms filters again. Of the other two the shorter one
+ *   counts, because outliers are longer.
+ * - If no share is left to try, the best one stays for 512 calls. Then all is tried anew, because
+ *   times may change. If the same share is the best one, it stays for twice as many calls, up to
+ *   4096.
  */
 #include "hybrid/share.h"
 
@@ -43,31 +28,13 @@ enum {
     PLACES = 256,               /* shapes that are known at once */
     NEAR = 4,                   /* a shape lies at its hash, or at most so many places behind */
     STEPS = 32,                 /* shares are compared in steps of 1/32 or larger */
-    TRIES = 2,                  /* calls that count, before a share is left */
-    OFTEN = 64,                 /* later the share is looked at after so many calls */
-    PERIOD = 256, LONGEST = 4096        /* calls between two probes */
+    TRIES = 2,                  /* calls of a share that count */
+    PERIOD = 512, LONGEST = 4096        /* calls until all is tried anew */
 };
 
 static const double GUESS = 0.5;
 static const double GAIN = 0.05;        /* what a share must promise to be tried */
-static const double ALONE = 0.8;        /* one side alone may take so much of its limit */
-static const double LIKELY = 1.0 / 3;   /* between the limits: 0 is the lower one */
-static const double DOUBT = 0.05;       /* of the first call of a share; of n calls: a part of n */
-
-/* The three times of a call. */
-typedef enum side { DEVICE, CPU, SERVED, SIDES } side;
-
-typedef struct limits {
-    double low, high;
-} limits;
-
-/* What was measured with one share. */
-typedef struct trial {
-    unsigned long used;         /* the number of the last call */
-    int calls;                  /* that count */
-    double call_ms;
-    limits ms[SIDES];
-} trial;
+static const double ALONE = 0.8;        /* of a part: a side alone has all threads */
 
 typedef struct model {
     gemm_shape shape;
@@ -76,9 +43,11 @@ typedef struct model {
     double step;                /* share i is i * step, but for the last one, which is 1 */
     int ends;                   /* the number of share 1; 0: not known yet */
     int share, last;            /* of the next calls, of the last call; -1: none */
-    int since, period;          /* calls since the last move or probe; so many until the next */
-    unsigned long calls;
-    trial trials[STEPS + 1];
+    int calls;                  /* of the share that count */
+    int width;                  /* the next shares are so far from the best one */
+    int best;                   /* what the last search found; -1: nothing yet */
+    int left, period;           /* calls until the next search, 0: it runs; so many from its end */
+    double ms[STEPS + 1];       /* the shortest call with each share; 0: it was not tried */
 } model;
 
 static model models[PLACES];
@@ -108,7 +77,7 @@ static model *find(const gemm_shape *s)
         if (!oldest || m->used < oldest->used) oldest = m;
     }
     *oldest = (model){.shape = *s, .taken = true, .used = ++look_ups, .last = -1,
-                      .period = PERIOD};
+                      .best = -1};
     return oldest;
 }
 
@@ -126,174 +95,74 @@ static int number_of(const model *m, double share)
     return (int)fmax(1, fmin(m->ends - 1, round(share / m->step)));
 }
 
+static void begin_search(model *m)
+{
+    memset(m->ms, 0, sizeof m->ms);
+    m->share = number_of(m, GUESS);
+    m->width = m->ends / 4 ? m->ends / 4 : 1;
+    m->calls = 0;
+}
+
 static void set_step(model *m, double step)
 {
     if (m->ends) return;
     m->step = step * ceil(1 / step / STEPS - 1e-6);
     m->ends = (int)ceil(1 / m->step - 1e-6);
-    m->share = number_of(m, GUESS);
+    begin_search(m);
 }
 
-/* ---- tries ---- */
+/* ---- the search ---- */
 
-/* What a time grows with. */
-static double size_of(const model *m, side s, int i)
-{
-    return s == CPU ? 1 - share_at(m, i) : share_at(m, i);
-}
-
-static void smooth(double *ms, double now, int calls)
-{
-    const double longer = now - *ms;
-    if (calls == 0) *ms = now;
-    else if (calls < TRIES) *ms = fmin(*ms, now);
-    else *ms += longer < 0 ? 0.25 * longer : 0.0625 * fmin(longer, 0.5 * *ms);
-}
-
-/* Returns how many calls of the share count; 0 if this one does not. Times of a share that was not
-   tried for long replace the old ones. */
-static int remember(model *m, int i, const gemm_shared_times *t, bool counts)
-{
-    trial *at = &m->trials[i];
-    if (!counts) return 0;
-    if (at->used + PERIOD <= m->calls) at->calls = 0;
-    at->used = m->calls;
-    const double cpu = t->cpu_ms, served = t->served_ms, device = t->device_ms;
-    const limits ms[SIDES] = {[DEVICE] = device < 0 ? (limits){served, served + cpu}
-                                                    : (limits){device, device},
-                              [CPU] = {cpu, cpu},
-                              [SERVED] = {served, served}};
-    for (side s = 0; s < SIDES; ++s) {
-        smooth(&at->ms[s].low, ms[s].low, at->calls);
-        smooth(&at->ms[s].high, ms[s].high, at->calls);
-    }
-    smooth(&at->call_ms, t->call_ms, at->calls);
-    return ++at->calls;
-}
-
-/* ---- limits ---- */
-
-/* What share j says about share i. */
-static void narrow(limits *l, const model *m, side s, int i, int j)
-{
-    const limits ms = m->trials[j].ms[s];
-    const double more = size_of(m, s, i) / size_of(m, s, j);
-    l->low = fmax(l->low, ms.low * fmin(1, more));
-    l->high = fmin(l->high, ms.high * fmax(1, more));
-}
-
-static bool has(const model *m, side s, int i)
-{
-    return m->trials[i].calls && size_of(m, s, i) > 0;
-}
-
-static limits limits_of(const model *m, side s, int i)
-{
-    limits l = {0, INFINITY};
-    if (size_of(m, s, i) <= 0) return (limits){0, 0};
-    int below = i, above = i;
-    while (below >= 0 && !has(m, s, below)) --below;
-    while (above <= m->ends && !has(m, s, above)) ++above;
-    if (below >= 0) narrow(&l, m, s, i, below);
-    if (above <= m->ends) narrow(&l, m, s, i, above);
-    return l;
-}
-
-/* A call with share i. `between` is 0 for the lower limits and 1 for the upper ones. */
-static double call_of(const model *m, int i, double between)
-{
-    double ms[SIDES];
-    for (side s = 0; s < SIDES; ++s) {
-        const limits l = limits_of(m, s, i);
-        ms[s] = between > 0 ? (1 - between) * l.low + between * l.high : l.low;
-    }
-    return fmax(ms[DEVICE], ms[CPU] + ms[SERVED]);
-}
-
-/* What a call with share i must take at least. */
-static double least_of(const model *m, int i)
-{
-    return (i == 0 || i == m->ends ? ALONE : 1) * call_of(m, i, 0);
-}
-
-/* ---- the next share ---- */
-
-/* What the shares that were tried are compared by. */
-static double cost_of(const trial *t)
-{
-    return t->calls ? t->call_ms * (1 - DOUBT / t->calls) : INFINITY;
-}
-
-/* Of the shares that were tried; `not`: all but this one. -1: none. */
-static int best_tried(const model *m, int not)
+/* Of the shares from `first` to `last` that were tried. -1: none. */
+static int best_of(const model *m, int first, int last)
 {
     int best = -1;
-    for (int i = 0; i <= m->ends; ++i)
-        if (i != not && m->trials[i].calls &&
-            (best < 0 || cost_of(&m->trials[i]) < cost_of(&m->trials[best])))
-            best = i;
+    for (int i = first; i <= last; ++i)
+        if (m->ms[i] > 0 && (best < 0 || m->ms[i] < m->ms[best])) best = i;
     return best;
 }
 
-/* Of the shares from `first` to `last` that were not tried, and may take less than `ms`. -1:
-   none. */
-static int most_promising(const model *m, int first, int last, double ms)
+/* Whether share i was not tried, and may be faster than the best one. */
+static bool promises(const model *m, int i)
 {
-    int best = -1;
-    double least = INFINITY;
-    for (int i = first; i <= last; ++i) {
-        if (m->trials[i].calls || least_of(m, i) >= ms) continue;
-        const double likely = call_of(m, i, LIKELY);
-        if (likely < least) least = likely, best = i;
+    const double s = share_at(m, i), least = fmax(s * m->ms[m->ends], (1 - s) * m->ms[0]);
+    return i > 0 && i < m->ends && m->ms[i] <= 0 &&
+           ALONE * least < (1 - GAIN) * m->ms[best_of(m, 0, m->ends)];
+}
+
+/* -1: none is left to try. */
+static int next_share(model *m)
+{
+    const int middle = best_of(m, 1, m->ends - 1);
+    if (m->ms[0] <= 0) return 0;
+    if (m->ms[m->ends] <= 0) return m->ends;
+    for (; middle > 0 && m->width; m->width /= 2) {
+        const int side = m->ms[m->ends] < m->ms[0] ? m->width : -m->width;
+        if (promises(m, middle + side)) return middle + side;
+        if (promises(m, middle - side)) return middle - side;
     }
-    return best;
+    return -1;
 }
 
-static void move_to(model *m, int share)
+/* The search ends. */
+static void settle(model *m, int share)
 {
-    if (share == m->share) return;
-    m->share = share;
-    m->since = 0;
-    m->period = PERIOD;
+    const bool again = share == m->best;
+    m->period = !again ? PERIOD : m->period < LONGEST ? 2 * m->period : LONGEST;
+    m->left = m->period;
+    m->share = m->best = share;
 }
 
-static double least_call(const model *m)
+/* A call of the share that counts. */
+static void remember(model *m, double ms)
 {
-    double least = INFINITY;
-    for (int i = 0; i <= m->ends; ++i)
-        if (m->trials[i].calls) least = fmin(least, m->trials[i].call_ms);
-    return least;
-}
-
-static void decide(model *m)
-{
-    const double ms = (1 - GAIN) * least_call(m);
-    int next = most_promising(m, 1, m->ends - 1, ms);
-    if (next < 0) next = most_promising(m, 0, m->ends, ms);
-    move_to(m, next >= 0 ? next : best_tried(m, -1));
-}
-
-/* Whether the share may change after so many of its calls that count. */
-static bool is_time(int calls)
-{
-    const bool is_power_of_2 = (calls & (calls - 1)) == 0;
-    return calls >= TRIES && (is_power_of_2 || calls % OFTEN == 0);
-}
-
-/* ---- probes ---- */
-
-static bool is_probing(const model *m)
-{
-    return m->since >= m->period;
-}
-
-static int share_of_probe(const model *m)
-{
-    const int tried = best_tried(m, m->share), other = most_promising(m, 0, m->ends, INFINITY);
-    if (tried < 0 && other < 0) return number_of(m, GUESS);
-    if (tried < 0) return other;
-    if (other < 0) return tried;
-    return call_of(m, other, LIKELY) < m->trials[tried].call_ms ? other : tried;
+    double *const least = &m->ms[m->share];
+    *least = *least > 0 ? fmin(*least, ms) : ms;
+    if (++m->calls < TRIES) return;
+    const int next = next_share(m);
+    m->calls = 0;
+    if (next >= 0) m->share = next;
+    else settle(m, best_of(m, 0, m->ends));
 }
 
 double gemm_share_of(const gemm_shape *s, double step)
@@ -301,59 +170,20 @@ double gemm_share_of(const gemm_shape *s, double step)
     pthread_mutex_lock(&lock);
     model *m = find(s);
     set_step(m, step);
-    const double share = share_at(m, is_probing(m) ? share_of_probe(m) : m->share);
+    const double share = share_at(m, m->share);
     pthread_mutex_unlock(&lock);
     return share;
 }
 
-/* Forgets the shares that were not tried for long. */
-static void forget_old(model *m)
-{
-    for (trial *t = m->trials; t <= m->trials + m->ends; ++t)
-        if (t->used + PERIOD <= m->calls) *t = (trial){0};
-}
-
-/* After a probe: a share that stays is probed less often. */
-static void end_probe(model *m, int probed)
-{
-    const bool wins = m->trials[probed].call_ms < m->trials[m->share].call_ms;
-    m->since = 0;
-    if (!wins) {
-        m->period = m->period < LONGEST ? 2 * m->period : LONGEST;
-        return;
-    }
-    move_to(m, probed);
-    forget_old(m);
-}
-
-/* The device is asked again at the next probe. */
-static void give_up(model *m)
-{
-    const bool again = m->share == 0;
-    memset(m->trials + 1, 0, (size_t)m->ends * sizeof *m->trials);
-    m->share = m->since = 0;
-    m->period = !again ? PERIOD : m->period < LONGEST ? 2 * m->period : LONGEST;
-}
-
-static void learn_call(model *m, int i, const gemm_shared_times *t, bool counts)
-{
-    const bool probes = is_probing(m) && counts && i != m->share;
-    const int calls = remember(m, i, t, counts);
-    if (!is_probing(m)) ++m->since;
-    if (probes) end_probe(m, i);
-    else if (is_time(calls)) decide(m);
-}
-
+/* A device that failed is asked again by the next search. */
 static void learn_known(model *m, const gemm_shared_times *t)
 {
     const int i = number_of(m, t->share);
     const bool counts = !t->first && i == m->last;
     m->last = i;
-    ++m->calls;
-    if (t->failed)
-        give_up(m);
-    else
-        learn_call(m, i, t, counts);
+    if (t->failed) settle(m, 0);
+    else if (!m->left && counts && i == m->share) remember(m, t->call_ms);
+    else if (m->left && !--m->left) begin_search(m);
 }
 
 void gemm_share_learn(const gemm_shape *s, const gemm_shared_times *t)

@@ -13,11 +13,6 @@
 typedef struct gemm_shared_times {
     double share;               /* the device's, 0 to 1, as the call was cut */
     double call_ms;             /* the whole call */
-    double cpu_ms;              /* the CPU's part */
-    double served_ms;           /* what the threads of the CPU's part did for the device's part,
-                                   before it and behind it */
-    double device_ms;           /* from the call's begin until the device's result was in C; below
-                                   0: unknown, because the CPU's part took longer */
     bool first;                 /* the times are not those of this share alone */
     bool failed;                /* the device computed nothing */
 } gemm_shared_times;

@@ -6,7 +6,7 @@
  *   C = op(A) op(B), column-major   is   CT = op(B)T op(A)T, row-major
  */
 #include "darknet_gemm.h"
-#include "lib/pieces.h"
+#include "driver/driver.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -47,13 +47,13 @@ static fault find_fault(bool row_major, const gemm_wide_call *w)
 static void run(bool row_major, const gemm_wide_call *w)
 {
     if (row_major) {
-        gemm_run_pieces(w, GEMM_PIECE);
+        gemm_dispatch_wide(w, GEMM_MOST_SIZE);
         return;
     }
     gemm_wide_call t = *w;
     t.TA = w->TB, t.M = w->N, t.A = w->B, t.lda = w->ldb;
     t.TB = w->TA, t.N = w->M, t.B = w->A, t.ldb = w->lda;
-    gemm_run_pieces(&t, GEMM_PIECE);
+    gemm_dispatch_wide(&t, GEMM_MOST_SIZE);
 }
 
 /* One line. The caller's C stays as it is, because BLAS does so too. */

@@ -224,46 +224,6 @@ const char *gemm_layer_name(layer_kind kind)
     return names[kind];
 }
 
-static void describe_multiply(const gemm_call *c, char text[GEMM_OP_TEXT])
-{
-    snprintf(text, GEMM_OP_TEXT, "TA=%d TB=%d M=%d N=%d K=%d", c->TA, c->TB, c->M, c->N, c->K);
-}
-
-static void describe_conv(const conv_call *c, char text[GEMM_OP_TEXT])
-{
-    snprintf(text, GEMM_OP_TEXT, "a convolution of %d filters %dx%d/%d pad %d groups %d over "
-             "%dx%dx%d", c->n, c->size, c->size, c->stride, c->pad, c->groups, c->w, c->h, c->c);
-}
-
-static void describe_chain(const chain_call *c, char text[GEMM_OP_TEXT])
-{
-    const conv_call *last = last_of(c);
-    if (c->count == 1) {
-        describe_conv(last, text);
-        gemm_append(text, GEMM_OP_TEXT, " and a shortcut");
-        return;
-    }
-    snprintf(text, GEMM_OP_TEXT, "a chain of %d convolutions that ends with %d filters over "
-             "%dx%dx%d%s", c->count, last->n, last->w, last->h, last->c,
-             c->shortcut ? " and a shortcut" : "");
-}
-
-static void describe_layer(const layer_call *c, char text[GEMM_OP_TEXT])
-{
-    snprintf(text, GEMM_OP_TEXT, "a %s layer of %dx%dx%d", gemm_layer_name(c->kind), c->out_w,
-             c->out_h, c->out_c);
-}
-
-void gemm_op_describe(const gemm_op *op, char text[GEMM_OP_TEXT])
-{
-    switch (op->kind) {
-    case GEMM_MULTIPLY: describe_multiply(op->multiply, text); break;
-    case GEMM_CONVOLUTION: describe_conv(op->conv, text); break;
-    case GEMM_CHAIN: describe_chain(op->chain, text); break;
-    case GEMM_LAYER: describe_layer(op->layer, text); break;
-    }
-}
-
 /* A 1x1 convolution of a map of one place is a connected layer, whatever Darknet calls it. */
 static void name_conv(const conv_call *c, char text[GEMM_OP_TEXT])
 {
@@ -305,4 +265,13 @@ void gemm_op_name_layer(const gemm_op *op, char text[GEMM_OP_TEXT])
     case GEMM_CHAIN: name_chain(op->chain, text); break;
     case GEMM_LAYER: name_layer(op->layer, text); break;
     }
+}
+
+void gemm_op_describe(const gemm_op *op, char text[GEMM_OP_TEXT])
+{
+    const gemm_call p = gemm_op_product(op);
+    gemm_op_name_layer(op, text);
+    if (op->kind == GEMM_MULTIPLY)
+        snprintf(text, GEMM_OP_TEXT, "TA=%d TB=%d", op->multiply->TA, op->multiply->TB);
+    if (p.M) gemm_append(text, GEMM_OP_TEXT, " M=%d N=%d K=%d", p.M, p.N, p.K);
 }

@@ -87,12 +87,12 @@ double gemm_op_flop(const gemm_op *);
 /* Such as "maxpool". */
 const char *gemm_layer_name(layer_kind);
 
-/* Such as "a convolution of 16 filters 3x3/1 pad 1 groups 1 over 416x416x3". */
+/* For the column `layer` of GEMM_TRACE, such as "3x3/1 pad 1 groups 1 batch 1". Empty for a
+   multiply. */
 enum { GEMM_OP_TEXT = 192 };
-void gemm_op_describe(const gemm_op *, char text[GEMM_OP_TEXT]);
-
-/* The same for the column `layer` of GEMM_TRACE, such as "3x3/1 pad 1 groups 1 batch 1". Empty for
-   a multiply. */
 void gemm_op_name_layer(const gemm_op *, char text[GEMM_OP_TEXT]);
+
+/* The same with M, N and K, for a message, such as "TA=0 TB=0 M=16 N=173056 K=27". */
+void gemm_op_describe(const gemm_op *, char text[GEMM_OP_TEXT]);
 
 #endif

@@ -56,38 +56,21 @@ static size_t copy_outputs(const network *net, int image, float *to)
     return n;
 }
 
-/* How many layers ran at once. */
-static int run_apart(const network *net, float *input)
+/* Up to the first layer that no row takes: how many layers ran, in calls from layer 0 on, or in one
+   call at once. */
+static int run_layers(const network *net, float *input, bool at_once)
 {
     network pass = *net;
+    int last = 0;
     pass.input = input;
     pass.train = 0;
     pass.delta = NULL;
-    pass.index = 0;
-    return hook_take(pass, pass.layers[0].output) + 1;
-}
-
-static bool is_taken(const layer *l)
-{
-    switch (l->type) {
-    case CONVOLUTIONAL: return !l->xnor;
-    case CONNECTED:
-    case MAXPOOL:
-    case AVGPOOL:
-    case UPSAMPLE:
-    case ROUTE:
-    case SHORTCUT:
-    case DROPOUT:
-    case YOLO: return true;
-    default: return false;
+    for (pass.index = 0; pass.index < net->n; pass.index = last + 1) {
+        last = hook_take(pass, net->layers[pass.index].output);
+        if (at_once || last < 0) break;
+        pass.input = net->layers[last].output;
     }
-}
-
-static int layers_taken(const network *net)
-{
-    int i = 0;
-    while (i < net->n && is_taken(&net->layers[i])) ++i;
-    return i;
+    return at_once ? last + 1 : pass.index;
 }
 
 static void judge(network *net, const char *name, int threads, float *input, const float *right)
@@ -98,8 +81,10 @@ static void judge(network *net, const char *name, int threads, float *input, con
     int wrong = 0;
     snprintf(test, sizeof test, "%s, %d threads", name, threads);
     gemm_set_threads(threads);
+    set_batch_network(net, 1);
+    const int end = run_layers(net, input, false);
     set_batch_network(net, IMAGES);
-    const int apart = run_apart(net, input), end = layers_taken(net);
+    const int apart = run_layers(net, input, true);
     const bool as_wanted = threads > IMAGES ? apart < end : apart == end;
     for (int pass = 0; pass < 2; ++pass) {
         network_predict(net, input);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Darknet's convolutional and connected layers with the hook and without: what the hook has to
- * decline, or to do besides. And what gemm_conv refuses.
+ * decline, or to do besides.
  */
 #include "driver/driver.h"
 #include "gemm_variant.h"
 #include "packed/packed.h"
 #include "support/heap.h"
-#include "support/judge.h"
 #include "support/network.h"
 #include "support/report.h"
 
@@ -26,42 +25,10 @@ layer make_convolutional_layer(int batch, int h, int w, int c, int n, int groups
 layer make_connected_layer(int batch, int inputs, int outputs, ACTIVATION activation,
                            int batch_normalize, int adam);
 
-/* An output of no place is Darknet's to refuse. */
-static void judge_empty(void)
-{
-    float one = 1, untouched = 7;
-    const conv_call c = {.batch = 1, .groups = 1, .c = 1, .h = 1, .w = 1, .n = 1, .size = 3,
-                         .stride = 1, .out_h = -1, .out_w = -1, .input = &one, .weights = &one,
-                         .shift = &one, .output = &untouched};
-    gemm_set_variant(gemm_find("packed"));
-    const bool refused = !gemm_conv(&c, NULL, NULL) && untouched == 7;
-    report_judged("empty-output", refused ? NULL : "it was not refused");
-}
-
 static gemm_status decline(const gemm_op *op, const gemm_context *context, const void *params)
 {
     (void)op, (void)context, (void)params;
     return GEMM_DECLINED;
-}
-
-/* A row that declines, one that offers nothing, and the hook switched off: Darknet's way each. */
-static void judge_declined(void)
-{
-    gemm_variant declines = *gemm_find("packed");
-    declines.run = decline;
-    static const conv_shape shape = {"", 1, 1, 5, 13, 13, 8, 3, 1, 1};
-    conv_call c = conv_shape_make(&shape, CONV_LEAKY);
-    gemm_set_variant(&declines);
-    const bool declined = !gemm_conv(&c, NULL, NULL);
-    gemm_set_variant(gemm_find("stock"));
-    const bool none = !gemm_conv_offered() && !gemm_conv(&c, NULL, NULL);
-    gemm_set_variant(gemm_find("packed"));
-    gemm_set_conv(GEMM_IM2COL);
-    const bool off = !gemm_conv_offered() && !gemm_conv(&c, NULL, NULL);
-    gemm_set_conv(GEMM_HOOK);
-    report_that("declined", declined && none && off,
-                "declines %d, offers none %d, off %d: each must be 1", declined, none, off);
-    conv_shape_free(&c);
 }
 
 /* Darknet's layer with the hook and without: what the hook has to decline, or to do besides. */
@@ -204,8 +171,6 @@ int main(void)
 {
     if (!freopen("/dev/null", "w", stderr)) return 2; /* Darknet prints every layer it makes */
     gemm_set_threads(3);        /* more than images: a batch stays whole */
-    judge_empty();
-    judge_declined();
     for (size_t i = 0; i < COUNT(HOOK_CASES); ++i) judge_hook_case(&HOOK_CASES[i]);
     for (size_t i = 0; i < COUNT(CONNECTED_CASES); ++i) judge_connected_case(&CONNECTED_CASES[i]);
     return report_status();

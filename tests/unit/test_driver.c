@@ -299,7 +299,7 @@ static void test_layer_check(void)
 {
     const child_result right = child_run(check_layer, (void *)&ROUTING);
     const child_result wrong = child_run(check_layer, (void *)&WRONG);
-    const char *line = "gemm: GEMM_CHECK: wrong is wrong for a route layer of 4x3x3: image 1 "
+    const char *line = "gemm: GEMM_CHECK: wrong is wrong for route 4x3x2 to 4x3x3 batch 2: image 1 "
                        "output 35 is off by ";
     const bool said = !strncmp(wrong.output, line, strlen(line));
     report_that("layer-check", child_exit(&right) == 0 && child_exit(&wrong) == 1 && said,
@@ -565,12 +565,12 @@ static void test_deaths(void)
                "gemm: failing failed for TA=0 TB=1 M=33 N=40 K=35, and C is undefined: "
                "the device is gone\nhandler: right\n");
     expect_end("failed-conv", run_failing_layers, &layer_first, 0,
-               "gemm: failing failed for a convolution of 3 filters 3x3/1 pad 1 groups 1 over "
-               "6x5x2, which is left to the caller: the device is gone\n");
+               "gemm: failing failed for 3x3/1 pad 1 groups 1 batch 1 M=3 N=30 K=18, which is left "
+               "to the caller: the device is gone\n");
     layer_first = true;
     expect_end("failed-layer", run_failing_layers, &layer_first, 0,
-               "gemm: failing failed for a route layer of 4x3x3, which is left to the caller: "
-               "the device is gone\n");
+               "gemm: failing failed for route 4x3x2 to 4x3x3 batch 2, which is left to the "
+               "caller: the device is gone\n");
     for (size_t i = 0; i < sizeof bad_threads / sizeof *bad_threads; ++i) {
         char name[64], line[128];
         int threads = bad_threads[i];

@@ -5,9 +5,9 @@
  *
  *   test_gemm [--seed S] [--cases N] [--row NAME] [--case I] [--large yes] [--mflop N]
  *
- * --large adds the 13 gemm calls of yolov3-tiny, and --mflop leaves out those of more work. A case
- * depends on the seed and its number alone: --seed, --row and --case repeat one, and a failure
- * prints that command.
+ * --large adds the 13 gemm calls of yolov3-tiny by the rows of this project, and --mflop leaves out
+ * those of more work. A case depends on the seed and its number alone: --seed, --row and --case
+ * repeat one, and a failure prints that command.
  *
  * Rows that run other people's libraries get no guard pages, because some of these libraries read
  * behind a matrix. Each of them runs in a process of its own. When a signal ends that process, the
@@ -184,30 +184,6 @@ static void test_oracle(void)
     gemm_oracle_free(&oracle);
 }
 
-/* BETA is settled before any row: C becomes BETA * C, and 0 overwrites even NaN. */
-static void test_beta(uint64_t seed)
-{
-    static const float betas[] = {1, 0, 0.5f, -1};
-    for (int b = 0; b < 4; ++b) {
-        char name[32];
-        snprintf(name, sizeof name, "beta-%g", (double)betas[b]);
-        rng r = rng_make(seed, (uint64_t)b), again = r;
-        const gemm_call c = {.M = 5, .N = 7, .K = 1, .ldc = 10};
-        guarded C = guarded_make(c.M, c.N, c.ldc, AT_END, 0);
-        gemm_call call = c;
-        call.C = C.data;
-        guarded_fill(&C, &r);
-        if (betas[b] == 0) C.data[c.ldc + 1] = NAN;
-        gemm_beta(&call, betas[b]);
-        bool right = guarded_padding_intact(&C);
-        for (int i = 0; i < c.M; ++i)
-            for (int j = 0; j < c.N; ++j)
-                if (!(C.data[i * c.ldc + j] == betas[b] * rng_float(&again))) right = false;
-        report_judged(name, right ? NULL : "C is not BETA * C, or its padding changed");
-        guarded_free(&C);
-    }
-}
-
 /* A row that declines must leave C as it was, to the bit. */
 static void test_declines_unchanged(row_test *t, uint64_t seed, bool guards)
 {
@@ -272,38 +248,27 @@ static void test_own_rows(const test_options *o)
 /* The exit status of such a process. Its output says why. */
 enum { RIGHT, WRONG, UNUSABLE };
 
-/* Reports what the process said about the row as the test `name`. */
-static void report_child(const char *name, const gemm_variant *v, child_result r)
+/* Reports what the process said about the row. */
+static void report_child(const gemm_variant *v, child_result r)
 {
     const char *killed = child_signal(&r);
     r.output[strcspn(r.output, "\n")] = '\0';
-    if (killed) report_skip_machine(name, "%s died: %s", v->origin, killed);
-    else if (child_exit(&r) == RIGHT) report_pass(name);
-    else if (child_exit(&r) == UNUSABLE) report_unusable(name, r.output);
-    else report_fail(name, "%s", r.output);
+    if (killed) report_skip_machine(v->name, "%s died: %s", v->origin, killed);
+    else if (child_exit(&r) == RIGHT) report_pass(v->name);
+    else if (child_exit(&r) == UNUSABLE) report_unusable(v->name, r.output);
+    else report_fail(v->name, "%s", r.output);
 }
 
 typedef struct reference_job {
     row_test *test;
     const test_options *o;
-    /* --large only */
-    problem *p;
-    const gemm_oracle *oracle;
 } reference_job;
-
-/* Ends the process when the library is missing. */
-static void require_usable(const gemm_variant *v)
-{
-    const char *reason = gemm_unusable(v);
-    if (!reason) return;
-    puts(reason);
-    exit(UNUSABLE);
-}
 
 static int run_reference(void *data)
 {
     const reference_job *job = data;
-    require_usable(job->test->row);
+    const char *reason = gemm_unusable(job->test->row);
+    if (reason) return puts(reason), UNUSABLE;
     test_rows(job->test, 1, job->o, false);
     puts(job->test->wrong);
     return *job->test->wrong ? WRONG : RIGHT;
@@ -315,7 +280,7 @@ static void test_references(const test_options *o)
         if (!wanted(o, v, true)) continue;
         row_test test = {.row = v};
         reference_job job = {.test = &test, .o = o};
-        report_child(v->name, v, child_run(run_reference, &job));
+        report_child(v, child_run(run_reference, &job));
     }
 }
 
@@ -334,38 +299,22 @@ static void test_large_row(row_test *t, problem *p, const gemm_oracle *oracle, u
              (unsigned long long)seed, t->row->name);
 }
 
-static int run_large_reference(void *data)
-{
-    const reference_job *job = data;
-    require_usable(job->test->row);
-    test_large_row(job->test, job->p, job->oracle, job->o->seed);
-    puts(job->test->wrong);
-    return *job->test->wrong ? WRONG : RIGHT;
-}
-
-/* The wanted rows on one shape, on tight matrices. The reference is computed once for all rows. */
+/* This project's rows on one shape, on tight matrices. The reference is computed once for all. */
 static void test_large_shape(const test_options *o, const char *shape, problem *p,
-                             const gemm_oracle *oracle, bool references)
+                             const gemm_oracle *oracle)
 {
     bool right = true;
     for (const gemm_variant *v = gemm_variants; v < gemm_variants + gemm_variant_count; ++v) {
         row_test test = {.row = v};
-        if (!wanted(o, v, references)) continue;
-        if (references) {
-            char name[96];
-            snprintf(name, sizeof name, "%s-%s", shape, v->name);
-            reference_job job = {&test, o, p, oracle};
-            report_child(name, v, child_run(run_large_reference, &job));
-        } else if (!gemm_unusable(v)) {
-            test_large_row(&test, p, oracle, o->seed);
-            if (*test.wrong) report_fail(shape, "%s", test.wrong);
-            right = right && !*test.wrong;
-        }
+        if (!wanted(o, v, false) || gemm_unusable(v)) continue;
+        test_large_row(&test, p, oracle, o->seed);
+        if (*test.wrong) report_fail(shape, "%s", test.wrong);
+        right = right && !*test.wrong;
     }
-    if (!references && right) report_pass(shape);
+    if (right) report_pass(shape);
 }
 
-static void test_large(const test_options *o, bool references)
+static void test_large(const test_options *o)
 {
     for (size_t s = 0; s < YOLOV3_TINY_CALLS; ++s) {
         const int M = yolov3_tiny_sizes[s].M, N = yolov3_tiny_sizes[s].N;
@@ -373,13 +322,13 @@ static void test_large(const test_options *o, bool references)
         if (2e-6 * M * N * K > mflop) continue;
         rng r = rng_make(o->seed, 1000000 + s);
         problem p = {.of.call = {.M = M, .N = N, .K = K, .ALPHA = 1}, .BETA = 0};
-        problem_allocate(&p, &r, !references);
+        problem_allocate(&p, &r, true);
         gemm_beta(&p.of.call, 0);
         gemm_oracle oracle;
         if (gemm_oracle_make(&oracle, &p.of.call)) exit(2);
         char name[64];
         snprintf(name, sizeof name, "%zu-%dx%dx%d", s + 1, M, N, K);
-        test_large_shape(o, name, &p, &oracle, references);
+        test_large_shape(o, name, &p, &oracle);
         gemm_oracle_free(&oracle);
         product_free(&p.of);
     }
@@ -405,12 +354,10 @@ int main(int argc, char **argv)
     printf("# seed %llu\n", (unsigned long long)o.seed);
     const bool cases = o.cases > 0 || o.only_case >= 0;
     if (cases) test_references(&o);
-    if (large) test_large(&o, true);
     signal(SIGSEGV, say_crash);
     signal(SIGBUS, say_crash);
     if (cases) test_own_rows(&o);
-    if (!o.row) test_beta(o.seed);
     if (!o.row) test_oracle();
-    if (large) test_large(&o, false);
+    if (large) test_large(&o);
     return report_status();
 }

@@ -4,7 +4,7 @@
  *
  *   test_hook CFG ADDED ROUTES CHAIN
  *
- * A row of this test computes layers by plain loops. For every layer of the network the row must be
+ * A row of this test counts what `packed` computes. For every layer of the network the row must be
  * asked, unless Darknet's own code has to run. The output must be that of Darknet's own code from
  * the same input, to the bit where nothing is rounded. The same row takes a convolution and the
  * maxpool behind it as one call. In the network ADDED `packed` takes a convolution and the shortcut
@@ -14,13 +14,11 @@
  * CFG, ADDED and CHAIN are also changed between two passes, in each layer by turns, and changed
  * back. The outputs are then those of Darknet's own code, whatever layers went together before.
  */
-#include "check/conv_check.h"
 #include "check/layer_check.h"
 #include "driver/driver.h"
 #include "hook/pjreddie.h"
 #include "packed/chain/chain.h"
 #include "packed/packed.h"
-#include "support/activated.h"
 #include "support/network.h"
 #include "support/report.h"
 
@@ -45,104 +43,28 @@ static float *allocate(size_t n)
     return v;
 }
 
-static float max_at(const layer_call *c, const float *channel, int y, int x)
+/* `packed`; of a convolution with its maxpool, one behind the other. */
+static gemm_status run_kind(const gemm_op *op, const gemm_context *context, const void *params)
 {
-    float max = -FLT_MAX;
-    for (int i = 0; i < c->size * c->size; ++i) {
-        const int row = y * c->stride - c->pad / 2 + i / c->size;
-        const int column = x * c->stride - c->pad / 2 + i % c->size;
-        if (row < 0 || row >= c->h || column < 0 || column >= c->w) continue;
-        max = channel[row * c->w + column] > max ? channel[row * c->w + column] : max;
+    if (op->kind == GEMM_CONVOLUTION && op->conv->pool) {
+        const conv_call *c = op->conv;
+        if (!takes_pool) return GEMM_DECLINED;
+        float *whole = allocate((size_t)(c->batch * c->n * gemm_conv_places(c)));
+        const gemm_status status = gemm_conv_then_pool(gemm_packed_run, params, c, whole, context);
+        free(whole);
+        ++pooled;
+        return status;
     }
-    return max;
-}
-
-static float mean_of(const float *channel, int area)
-{
-    float sum = 0;
-    for (int i = 0; i < area; ++i) sum += channel[i];
-    return sum / (float)area;
-}
-
-static float routed(const layer_call *c, int image, int at)
-{
-    const layer_input *input = c->input;
-    for (; at >= input->size; ++input) at -= input->size;
-    return input->data[image * input->size + at];
-}
-
-/* Inputs of the same height and width, and any channels. */
-static float shortcut(const layer_call *c, int image, int at)
-{
-    const layer_input *a = &c->input[0], *b = &c->input[1];
-    const float first = a->data[image * a->size + at];
-    return at < b->size ? c->alpha * first + c->beta * b->data[image * b->size + at] : first;
-}
-
-/* Output `at` of an image. */
-static float output_at(const layer_call *c, int image, int at)
-{
-    const int area = c->out_h * c->out_w, k = at / area, y = at % area / c->out_w,
-              x = at % c->out_w, entry = k % (c->kind == LAYER_YOLO ? c->c / c->anchors : 1);
-    const float *input = c->input[0].data + image * c->input[0].size,
-                *channel = input + k * c->h * c->w;
-    switch (c->kind) {
-    case LAYER_MAXPOOL: return max_at(c, channel, y, x);
-    case LAYER_AVGPOOL: return mean_of(channel, c->h * c->w);
-    case LAYER_UPSAMPLE: return c->alpha * channel[y / c->stride * c->w + x / c->stride];
-    case LAYER_ROUTE: return routed(c, image, at);
-    case LAYER_SHORTCUT:
-        return activated(shortcut(c, image, at), c->activation);
-    case LAYER_YOLO:
-        return entry == 2 || entry == 3 ? input[at] : activated(input[at], CONV_LOGISTIC);
+    const gemm_status status = gemm_packed_run(op, context, params);
+    if (op->kind == GEMM_LAYER) {
+        ++asked[op->layer->kind];
+        worst_ratio = fmax(worst_ratio, gemm_layer_compare(op->layer).ratio);
     }
-    return NAN;
-}
-
-static gemm_status run_layer(const layer_call *c, const gemm_context *context, const void *params)
-{
-    (void)context, (void)params;
-    const int size = c->out_c * c->out_h * c->out_w;
-    for (int image = 0; image < c->batch; ++image)
-        for (int at = 0; at < size; ++at) c->output[image * size + at] = output_at(c, image, at);
-    ++asked[c->kind];
-    worst_ratio = fmax(worst_ratio, gemm_layer_compare(c).ratio);
-    return GEMM_DONE;
-}
-
-/* `packed`, and then maxima. */
-static gemm_status run_conv(const conv_call *c, const gemm_context *context, const void *params)
-{
-    if (!c->pool) return gemm_packed_conv(c, context, params);
-    if (!takes_pool) return GEMM_DECLINED;
-    conv_call whole = *c;
-    whole.pool = false;
-    whole.output = allocate((size_t)c->batch * (size_t)c->n * (size_t)(c->out_h * c->out_w));
-    const gemm_status status = gemm_packed_conv(&whole, context, params);
-    const layer_input input = {whole.output, c->n * c->out_h * c->out_w};
-    const layer_call pool = {.kind = LAYER_MAXPOOL, .batch = c->batch, .c = c->n, .h = c->out_h,
-                             .w = c->out_w, .out_c = c->n, .out_h = c->out_h / 2,
-                             .out_w = c->out_w / 2, .size = 2, .stride = 2, .inputs = 1,
-                             .input = &input};
-    const int size = pool.out_c * pool.out_h * pool.out_w;
-    for (int i = 0; i < c->batch * size; ++i) c->output[i] = output_at(&pool, i / size, i % size);
-    free(whole.output);
-    ++pooled;
     return status;
 }
 
-static gemm_status run(const gemm_call *c, const gemm_context *context, const void *params)
-{
-    return gemm_find("packed")->multiply(c, context, params);
-}
-
-static gemm_status run_kind(const gemm_op *op, const gemm_context *context, const void *params)
-{
-    return gemm_run_by(run_conv, NULL, run_layer, op, context, params);
-}
-
 static const gemm_variant LAYERS = {
-    .name = "layers", .multiply = run, .run = run_kind, .kinds = GEMM_CONVS | GEMM_LAYERS};
+    .name = "layers", .multiply = gemm_packed, .run = run_kind, .kinds = GEMM_CONVS | GEMM_LAYERS};
 
 /* ---- Layer by layer ---- */
 

@@ -35,7 +35,6 @@ typedef struct machine {
     double start, device, cpu, take;
     double fixed_start, fixed_device, fixed_cpu;
     double fewer;               /* parts of both sides take so much longer than one side alone */
-    bool at_once;               /* one thread serves the device while the others compute */
     bool fails;
     double first;               /* more ms for the first call with another share */
     double noise;               /* a time is longer by so large a part at most */
@@ -61,16 +60,8 @@ static gemm_shared_times times_of(const machine *m, double s, double cold, doubl
     const double device = s > 0 ? m->fixed_device + s * m->device + cold : 0;
     const double take = slower * s * m->take;
     const double cpu = s < 1 ? slower * (m->fixed_cpu + (1 - s) * m->cpu) : 0;
-    gemm_shared_times t = {.share = s, .cpu_ms = cpu, .failed = m->fails && s > 0};
-    if (both && m->at_once) {
-        t.device_ms = start + device + take;
-        t.call_ms = fmax(t.device_ms, cpu);
-    } else {
-        t.served_ms = start + take;
-        t.call_ms = start + fmax(device, cpu) + take;
-        t.device_ms = device > cpu ? t.call_ms : -1;
-    }
-    return t;
+    return (gemm_shared_times){.share = s, .call_ms = fmax(start + device + take, cpu),
+                               .failed = m->fails && s > 0};
 }
 
 /* One call on the machine with the share that the model asks for. Returns the share. */
@@ -115,12 +106,6 @@ static void test_ends(void)
                  (machine){.device = 10, .cpu = 10, .first = 1000}, 40, .5 - near, .5 + near);
     expect_share("share-slow-device", (machine){.device = 500, .cpu = 10}, 12, 0, 0);
     expect_share("share-slow-cpu", (machine){.device = 10, .cpu = 500}, 12, 1, 1);
-    expect_share("share-copies-cost-more", (machine){.start = 12, .device = 10, .cpu = 10},
-                 GEMM_HYBRID_WARM_UP, 0, 0);
-    expect_share("share-results-cost-more", (machine){.take = 12, .device = 10, .cpu = 10},
-                 GEMM_HYBRID_WARM_UP, 0, 0);
-    expect_share("share-at-once", (machine){.device = 10, .cpu = 20, .at_once = true}, 40,
-                 2. / 3 - near, 2. / 3 + near);
     expect_share("share-failing-device", (machine){.device = 1, .cpu = 10, .fails = true}, 8, 0, 0);
 }
 
@@ -168,9 +153,6 @@ static void test_fixed_costs(void)
     m.noise = .3;
     expect_best("share-fixed-start-noise", m, 40);
     for (m.slow = 3; m.slow < 9; ++m.slow) expect_best("share-fixed-start-outliers", m, 40);
-    m = near;
-    m.at_once = true;
-    expect_best("share-fixed-start-at-once", m, 40);
     m = bus;
     m.fixed_start = .1, m.fixed_device = 1;
     expect_best("share-fixed-device", m, GEMM_HYBRID_WARM_UP);
@@ -189,7 +171,7 @@ static void test_fixed_costs(void)
     expect_best("share-fixed-device-alone-close", m, GEMM_HYBRID_WARM_UP);
     /* The device takes nearly as long for any share, and is faster when all threads copy for it. */
     m = (machine){.fixed_start = .02, .fixed_device = .03, .device = .01, .fixed_cpu = .02,
-                  .cpu = .08, .fewer = .4, .at_once = true, .noise = .1};
+                  .cpu = .08, .fewer = .4, .noise = .1};
     expect_best("share-flat-device-alone", m, GEMM_HYBRID_WARM_UP);
 }
 
@@ -212,8 +194,7 @@ static void test_random_machines(void)
                            .fixed_start = rng_below(&r, 2) * up_to(&r, 1),
                            .fixed_device = rng_below(&r, 2) * up_to(&r, 1),
                            .fixed_cpu = rng_below(&r, 2) * up_to(&r, .5),
-                           .fewer = rng_below(&r, 2) * up_to(&r, .2),
-                           .at_once = rng_below(&r, 2)};
+                           .fewer = rng_below(&r, 2) * up_to(&r, .2)};
         double at;
         const double best = best_time(&m, &at);
         far += time_at(&m, share_after(&shape, &m, CALLS)) > 1.1 * best;
@@ -278,20 +259,20 @@ static void test_comes_back(void)
         const int calls = calls_until(&shape, cases[i].second, .3, .7);
         const double after = share_after(&shape, &cases[i].second, 60);
         report_that(cases[i].name, (bound == 0 || bound == 1) && calls >= 128 && calls <= 800 &&
-                    after > .3 && after < .7, "at first %g; a probe after %d calls; then %g", bound,
-                    calls, after);
+                    after > .3 && after < .7, "at first %g; a search after %d calls; then %g",
+                    bound, calls, after);
     }
 }
 
-/* Probes that find nothing become rare: at most 24 of 4000 calls are cut. */
-static void test_probes_are_rare(void)
+/* Searches that find nothing new become rare: at most 24 of 4000 calls are cut. */
+static void test_searches_are_rare(void)
 {
     const gemm_shape shape = {.kind = 4};
     const machine m = {.device = 500, .cpu = 10};
     double last = -1;
     int cut = 0;
     for (int i = 0; i < 4000; ++i) cut += call(&shape, &m, &last) > 0;
-    report_that("share-probes-are-rare", cut >= 4 && cut <= 24, "%d of 4000 calls were cut", cut);
+    report_that("share-searches-are-rare", cut >= 4 && cut <= 24, "%d of 4000 calls were cut", cut);
 }
 
 /* A shape that is used stays known while thousands of others come and go. */
@@ -313,16 +294,14 @@ static void test_many_shapes(void)
 
 /* What a side does. */
 typedef enum deed { WORKS, DECLINES, FAILS } deed;
-enum { LATE = -1 };
 
 /* One call at a time, as with an OpenCL device. */
 static struct {
     pthread_mutex_t lock;
-    deed at_start, at_finish, cpu;
-    atomic_int cpu_declines;    /* so many calls, then it works; LATE: one after the device's end */
-    gemm_call g;
-    atomic_int starts, finishes, drops;
-    int timed;                  /* starts that want the device's clock */
+    deed device;
+    atomic_int cpu_declines;    /* so many calls, then it works */
+    atomic_int calls;
+    int timed;                  /* calls that want the device's clock */
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static gemm_status as_status(deed d, gemm_note *note)
@@ -331,42 +310,25 @@ static gemm_status as_status(deed d, gemm_note *note)
     return d == WORKS ? GEMM_DONE : d == DECLINES ? GEMM_DECLINED : GEMM_FAILED;
 }
 
-static gemm_status end_start(const gemm_context *context)
-{
-    ++fake.starts;
-    fake.timed += context->timed;
-    const gemm_status status = as_status(fake.at_start, context->note);
-    if (status != GEMM_DONE) pthread_mutex_unlock(&fake.lock);
-    return status;
-}
-
-static gemm_status start_run(const gemm_call *g, const gemm_context *context, const void *params)
-{
-    (void)params;
-    pthread_mutex_lock(&fake.lock);
-    fake.g = *g;
-    return end_start(context);
-}
-
 /* The device's work, on one thread of the CPU. */
-static gemm_status compute(gemm_note *note)
+static gemm_status compute(const gemm_call *g, gemm_note *note)
 {
     gemm_context context = gemm_make_context(note);
     context.threads = 1;
-    const gemm_status status = gemm_find("packed")->multiply(&fake.g, &context, NULL);
+    const gemm_status status = gemm_find("packed")->multiply(g, &context, NULL);
     strcpy(note->ran, "fake 8x4 group 1x1");
     note->kernel_ms = 1;
     return status;
 }
 
-static gemm_status finish(bool take, gemm_note *note)
+static gemm_status run_device(const gemm_call *g, const gemm_context *context, const void *params)
 {
-    gemm_status status = as_status(fake.at_finish, note);
-    ++fake.finishes;
-    fake.drops += !take;
-    if (fake.cpu_declines == LATE) fake.cpu_declines = 1;
-    if (!take) status = GEMM_DECLINED;
-    if (status == GEMM_DONE) status = compute(note);
+    (void)params;
+    pthread_mutex_lock(&fake.lock);
+    ++fake.calls;
+    fake.timed += context->timed;
+    gemm_status status = as_status(fake.device, context->note);
+    if (status == GEMM_DONE) status = compute(g, context->note);
     pthread_mutex_unlock(&fake.lock);
     return status;
 }
@@ -392,7 +354,7 @@ static gemm_hybrid_sides make_sides(double forced)
 {
     return (gemm_hybrid_sides){
         .cpu = {.name = "packed", .multiply = run_cpu}, .device = {.device = &NEVER},
-        .start = start_run, .finish = finish, .forced = forced};
+        .beside = run_device, .forced = forced};
 }
 
 /* ---- joining ---- */
@@ -432,42 +394,34 @@ static outcome multiply(const gemm_hybrid_sides *s)
     return o;
 }
 
-/* The calls of a device. */
-typedef struct device_calls {
-    int starts, finishes, drops;
-} device_calls;
-
 /* A share, what the sides do, and what must come of it. */
 typedef struct way {
     const char *name;
     double share;
-    deed at_start, at_finish;
+    deed device;
     int cpu_declines;
     gemm_status status;
-    device_calls calls;
+    int calls;                  /* of the device */
     const char *ran;            /* in the note of a call that is done */
     int threads;                /* with so many alone; 0: with any number */
 } way;
 
-/* With one thread the device's part is taken after the CPU's. With several threads the device gets
-   the part that the CPU declines. */
+/* With one thread the side with the larger share has all. With several threads the device gets the
+   part that the CPU declines. */
 static const way WAYS[] = {
-    {"cpu", 0, FAILS, FAILS, 0, GEMM_DONE, {0, 0, 0}, "packed", 0},
-    {"both", .25, WORKS, WORKS, 0, GEMM_DONE, {1, 1, 0}, "fake 0.", 0},
-    {"device", 1, WORKS, WORKS, 0, GEMM_DONE, {1, 1, 0}, "fake 1.00", 0},
-    {"cpu-declines", 0, WORKS, WORKS, 1, GEMM_DECLINED, {0, 0, 0}, "", 0},
-    {"start-declines", .25, DECLINES, WORKS, 0, GEMM_DONE, {1, 0, 0}, "packed", 0},
-    {"start-fails", .25, FAILS, WORKS, 0, GEMM_FAILED, {1, 0, 0}, "", 0},
-    {"start-and-cpu-decline", .25, DECLINES, WORKS, 2, GEMM_DECLINED, {1, 0, 0}, "", 0},
-    {"device-gives-up", .25, WORKS, DECLINES, 0, GEMM_DONE, {1, 1, 0}, "packed", 0},
-    {"device-gives-up-whole", 1, WORKS, DECLINES, 0, GEMM_DONE, {1, 1, 0}, "packed", 0},
-    {"device-gives-up-whole-cpu-declines", 1, WORKS, DECLINES, 1, GEMM_DECLINED, {1, 1, 0}, "", 0},
-    {"device-fails", .25, WORKS, FAILS, 0, GEMM_FAILED, {1, 1, 0}, "", 0},
-    {"part-declined", .25, WORKS, WORKS, 1, GEMM_DONE, {1, 1, 1}, "packed", 1},
-    {"part-and-whole-declined", .25, WORKS, WORKS, 2, GEMM_DECLINED, {1, 1, 1}, "", 1},
-    {"part-declined", .25, WORKS, WORKS, 1, GEMM_DONE, {2, 2, 0}, "fake 1.00", 5},
-    {"both-give-up", .25, WORKS, DECLINES, 2, GEMM_DECLINED, {1, 1, 0}, "", 5},
-    {"both-give-up-late", .25, WORKS, DECLINES, LATE, GEMM_FAILED, {1, 1, 0}, "", 1},
+    {"cpu", 0, FAILS, 0, GEMM_DONE, 0, "packed", 0},
+    {"both", .25, WORKS, 0, GEMM_DONE, 1, "fake 0.", 2},
+    {"both", .25, WORKS, 0, GEMM_DONE, 1, "fake 0.", 5},
+    {"cpu-alone", .25, FAILS, 0, GEMM_DONE, 0, "packed", 1},
+    {"device-alone", .75, WORKS, 0, GEMM_DONE, 1, "fake 1.00", 1},
+    {"device", 1, WORKS, 0, GEMM_DONE, 1, "fake 1.00", 0},
+    {"cpu-declines", 0, WORKS, 1, GEMM_DECLINED, 0, "", 0},
+    {"device-declines", .75, DECLINES, 0, GEMM_DONE, 1, "packed", 0},
+    {"device-declines-whole", 1, DECLINES, 0, GEMM_DONE, 1, "packed", 0},
+    {"device-declines-whole-cpu-too", 1, DECLINES, 1, GEMM_DECLINED, 1, "", 0},
+    {"device-fails", .75, FAILS, 0, GEMM_FAILED, 1, "", 0},
+    {"part-declined", .25, WORKS, 1, GEMM_DONE, 2, "fake 1.00", 5},
+    {"both-decline", .25, DECLINES, 2, GEMM_DECLINED, 1, "", 5},
 };
 
 static const char *judge_outcome(const way *w, const outcome *o)
@@ -480,22 +434,18 @@ static const char *judge_outcome(const way *w, const outcome *o)
     else if (o->status == GEMM_FAILED && !*o->note.reason) wrong = "no reason";
     else if (o->status == GEMM_DONE && strncmp(o->note.ran, w->ran, strlen(w->ran)))
         wrong = "another note";
-    else if (fake.starts != w->calls.starts || fake.finishes != w->calls.finishes ||
-             fake.drops != w->calls.drops)
-        wrong = "other calls of the device";
+    else if (fake.calls != w->calls) wrong = "other calls of the device";
     if (!wrong) return NULL;
-    snprintf(why, sizeof why, "%s: status %d, '%s', %d starts, %d finishes, %d drops", wrong,
-             (int)o->status, o->note.ran, (int)fake.starts, (int)fake.finishes, (int)fake.drops);
+    snprintf(why, sizeof why, "%s: status %d, '%s', %d calls", wrong, (int)o->status, o->note.ran,
+             (int)fake.calls);
     return why;
 }
 
 static void set_fake(const way *w)
 {
-    fake.at_start = w->at_start;
-    fake.at_finish = w->at_finish;
+    fake.device = w->device;
     fake.cpu_declines = w->cpu_declines;
-    fake.starts = fake.finishes = fake.drops = 0;
-    fake.timed = 0;
+    fake.calls = fake.timed = 0;
 }
 
 static void test_multiply_way(const way *w, int threads)
@@ -553,7 +503,7 @@ static void test_without_clock(void)
     static float A[SIDE * SIDE], B[SIDE * SIDE], C[SIDE * SIDE];
     const gemm_call g = {0, 0, SIDE, SIDE, SIDE, 1, A, SIDE, B, SIDE, C, SIDE};
     const gemm_hybrid_sides s = make_sides(-1);
-    const way w = {.at_start = WORKS};
+    const way w = {.device = WORKS};
     gemm_note note;
     for (int threads = 1; threads < 4; ++threads) {
         char name[64];
@@ -562,23 +512,22 @@ static void test_without_clock(void)
         set_fake(&w);
         for (int i = 0; i < CALLS; ++i) gemm_hybrid(&g, &context, &s);
         snprintf(name, sizeof name, "hybrid-without-clock@%d", threads);
-        report_that(name, fake.starts > 0 && fake.timed == 0,
-                    "%d calls of the device, %d with its clock", (int)fake.starts, fake.timed);
+        report_that(name, fake.calls > 0 && fake.timed == 0,
+                    "%d calls of the device, %d with its clock", (int)fake.calls, fake.timed);
     }
 }
 
 static void test_threads(void)
 {
-    const way w = {.at_start = WORKS};
+    const way w = {.device = WORKS};
     pthread_t threads[4];
     atomic_int wrong = 0;
     set_fake(&w);
     for (int i = 0; i < 4; ++i)
         if (pthread_create(&threads[i], NULL, call_often, &wrong)) abort();
     for (int i = 0; i < 4; ++i) pthread_join(threads[i], NULL);
-    report_that("hybrid-threads", !wrong && fake.starts == fake.finishes && fake.starts >= 4,
-                "%d of 48 calls wrong; %d starts, %d finishes", (int)wrong, (int)fake.starts,
-                (int)fake.finishes);
+    report_that("hybrid-threads", !wrong && fake.calls >= 4,
+                "%d of 48 calls wrong; %d of the device", (int)wrong, (int)fake.calls);
 }
 
 /* ---- whole layers ---- */
@@ -672,7 +621,7 @@ int main(void)
     test_random_machines();
     test_stays();
     test_comes_back();
-    test_probes_are_rare();
+    test_searches_are_rare();
     test_many_shapes();
     test_ways();
     test_without_clock();

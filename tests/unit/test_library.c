@@ -6,8 +6,8 @@
  *   test_library [--without fork]     qemu-user aborts in the child of a fork
  */
 #include "darknet_gemm.h"
+#include "driver/driver.h"
 #include "gemm_dispatch.h"
-#include "lib/pieces.h"
 #include "support/report.h"
 
 #include <limits.h>
@@ -216,13 +216,13 @@ static void test_pieces(void)
     for (int i = 0; i < 4 * 4; ++i) {
         char name[60];
         const bool ta = i & 1, tb = i & 2;
-        const int64_t most = 1 + i / 4;
-        snprintf(name, sizeof name, "pieces of %d, TA %d TB %d", (int)most, ta, tb);
+        const int most = 1 + i / 4;
+        snprintf(name, sizeof name, "pieces of %d, TA %d TB %d", most, ta, tb);
         fill();
         expect(true, ta, tb, 2, 3);
-        gemm_run_pieces(&(gemm_wide_call){.TA = ta, .TB = tb, .M = M, .N = N, .K = K, .ALPHA = 2,
-                                          .A = a, .lda = LD, .B = b, .ldb = LD, .BETA = 3, .C = c,
-                                          .ldc = LD}, most);
+        gemm_dispatch_wide(&(gemm_wide_call){.TA = ta, .TB = tb, .M = M, .N = N, .K = K,
+                                             .ALPHA = 2, .A = a, .lda = LD, .B = b, .ldb = LD,
+                                             .BETA = 3, .C = c, .ldc = LD}, most);
         compare(name);
     }
 }

@@ -5,8 +5,8 @@
  *
  *   test_others CFG
  *
- * CFG has each kind of layer. Its outputs are those of Darknet's own loops, by gemm and by whole
- * layers. tests/system/test_published.sh compares whole networks with AlexeyAB's Darknet.
+ * CFG has each kind of layer. test_conv_networks compares its outputs with those of Darknet's own
+ * loops, and tests/system/test_published.sh whole networks with AlexeyAB's Darknet.
  */
 #include "driver/driver.h"
 #include "support/child.h"
@@ -110,31 +110,6 @@ static void test_picture(void)
 
 /* ---- CFG ---- */
 
-/* All outputs that no call leaves unwritten, against those of Darknet's own loops. */
-static void test_outputs(void)
-{
-    network *net = network_make(cfg, SEED), *own = network_make(cfg, SEED);
-    float *input = malloc((size_t)(net->inputs * net->batch) * sizeof *input);
-    rng r = rng_make(SEED, 3);
-    double worst = 0;
-    network_fill(input, (size_t)(net->inputs * net->batch), &r);
-    gemm_set_conv(GEMM_HOOK);
-    network_predict(net, input);
-    gemm_set_conv(GEMM_IM2COL);
-    network_predict(own, input);
-    gemm_set_conv(GEMM_HOOK);
-    for (int i = 0; i < net->n; ++i) {
-        const layer *a = &net->layers[i], *b = &own->layers[i];
-        if (a->type == CONVOLUTIONAL) continue;
-        const size_t n = (size_t)a->outputs * (size_t)a->batch;
-        worst = fmax(worst, network_distance(b->output, a->output, n));
-    }
-    report_that("outputs", worst < 1e-5, "the difference is %g", worst);
-    free(input);
-    free_network(net);
-    free_network(own);
-}
-
 /* What is saved is what was loaded, and the layer that shares weights has them without a file. */
 static void test_weights(void)
 {
@@ -181,7 +156,6 @@ int main(int argc, char **argv)
     test_norm("norm-plain", "", false);
     test_nms();
     test_picture();
-    test_outputs();
     test_weights();
     return report_status();
 }

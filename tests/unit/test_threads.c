@@ -5,6 +5,7 @@
  *   jobs       1 to 100 threads, 0 to 300 chunks
  *   unequal    one chunk takes long
  *   callers    several threads have jobs at once
+ *   callers that come and go    leave no memory behind
  *   apart      jobs in a chunk of gemm_apart stay in its thread, and chunks meet each other
  *   beside     a task has jobs beside those of its caller
  *   taking part      as many threads as asked for, in a job and in a task
@@ -20,6 +21,7 @@
  */
 #include "support/child.h"
 #include "support/float_modes.h"
+#include "support/heap.h"
 #include "support/report.h"
 #include "util/cores.h"
 #include "util/threads.h"
@@ -338,6 +340,27 @@ static const char *run_modes(void)
     return differ ? NULL : "this processor does not change its mode";
 }
 
+static void *call_once(void *threads)
+{
+    return (void *)run_job(*(int *)threads, 8, -1);
+}
+
+/* Each has another number of threads than the one before. The first ones fill what is kept. */
+static const char *run_short_lived(void)
+{
+    size_t given = 0;
+    for (int i = 0; i < 200; ++i) {
+        int threads = 1 + i % 4;
+        pthread_t thread;
+        void *wrong;
+        if (pthread_create(&thread, NULL, call_once, &threads)) return "a thread did not start";
+        pthread_join(thread, &wrong);
+        if (wrong) return wrong;
+        if (i == 20) given = heap_given();
+    }
+    return heap_given() > given ? "memory is lost" : NULL;
+}
+
 enum { HANG_S = 60 };
 
 /* ---- cores, each test in a process of its own ---- */
@@ -612,6 +635,7 @@ int main(int argc, char **argv)
     report_judged("jobs", run_jobs());
     report_judged("unequal", run_unequal());
     report_judged("callers", run_callers());
+    report_judged("callers that come and go", run_short_lived());
     report_judged("apart, one", run_apart(1));
     report_judged("apart, two", run_apart(2));
     report_judged("beside", run_beside());

@@ -11,7 +11,6 @@
 #include "cl/device/kernel.h"
 #include "cl/device/pending.h"
 #include "cl/device/program.h"
-#include "util/clock.h"
 #include "util/ints.h"
 #include "util/threads.h"
 
@@ -165,9 +164,7 @@ fail:
 
 int gemm_cl_take_output(gemm_cl_view *c, const gemm_cl_policy *policy)
 {
-    const double begin = gemm_now_ms();
     if (gemm_cl_wait_for_output(c, policy->shares)) return -1;
-    c->waited_ms = gemm_now_ms() - begin;
     gemm_cl_forget_copy(gemm_cl_block_of(c->host));
     if (c->in_place) return 0;
     if (c->arrived != c->host) copy_rows(c->overwrite ? STORE : ADD, c, c->arrived, 0, c->rows);

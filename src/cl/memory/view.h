@@ -31,7 +31,6 @@ typedef struct gemm_cl_view {
     bool in_place;              /* the device works on the caller's memory */
     cl_event arrival;           /* an output in a copy: the transfer to the CPU, or NULL */
     float *arrived;             /* and where it puts the output, or NULL */
-    double waited_ms;           /* the CPU waited so long for an output */
 
     /* What the launches did with an output. */
     bool touched;               /* the caller's memory may have changed */

@@ -340,7 +340,6 @@ void gemm_cl_fill_note(const gemm_cl_work *w, bool chosen, gemm_note *note)
     if (w->form) gemm_append(note->ran, sizeof note->ran, " tuned");
     const bool known = w->program && !w->unfinished;
     note->kernel_ms = known ? gemm_cl_stages_ms(w, STAGE_PREPARE, STAGE_SUM) : -1.0;
-    note->waited_ms = w->C.waited_ms;
     note->copied_a = w->A.copied;
     note->copied_b = w->B.copied;
     note->copied_c = w->C.copied;

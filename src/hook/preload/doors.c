@@ -331,11 +331,6 @@ static int forward(const layer *l, const pass *p)
     return hook_pass(net, l->output);
 }
 
-static void drop_network(const network *net)
-{
-    for (int i = 0; i < net->n; ++i) hook_drop(&net->layers[i]);
-}
-
 /* Returns whether all is done. Every network that gains by this has a convolution. */
 static int enter(host *h, int kind, void *const *registers, const void *stack)
 {
@@ -354,10 +349,10 @@ static int enter(host *h, int kind, void *const *registers, const void *stack)
         hook_drop(registers[0]);
         return 0;
     case CHANGES_NETWORK:
-        drop_network(first);
+        hook_drop_network(first);
         return 0;
     case CHANGES_NETWORK_AT:
-        drop_network(registers[0]);
+        hook_drop_network(registers[0]);
         return 0;
     default:
         return forward(first, PASS(registers, stack));

@@ -29,7 +29,7 @@ void hook_layer_changes(const layer *l)
 
 void hook_network_changes(const network *net)
 {
-    for (int i = 0; i < net->n; ++i) hook_drop(&net->layers[i]);
+    hook_drop_network(net);
 }
 
 #endif

@@ -235,3 +235,8 @@ void hook_drop(const layer *l)
     }
     pthread_mutex_unlock(&lock);
 }
+
+void hook_drop_network(const network *net)
+{
+    for (int i = 0; i < net->n; ++i) hook_drop(&net->layers[i]);
+}

@@ -7,5 +7,6 @@
 
 /* Forgets all that is kept for the weights of this layer. */
 void hook_drop(const layer *);
+void hook_drop_network(const network *);
 
 #endif

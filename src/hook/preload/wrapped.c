@@ -20,21 +20,6 @@
 
 typedef void forward_function(layer, network_state);
 
-/* A Darknet that lacks one of these does not call it either. */
-#define WRAPPED(type, name, arguments)                                                            \
-    type __wrap_##name arguments;                                                                 \
-    extern type __real_##name arguments __attribute__((weak));
-WRAPPED(network, parse_network_cfg, (char *cfg))
-WRAPPED(network, parse_network_cfg_custom, (char *cfg, int batch, int time_steps))
-WRAPPED(network *, load_network, (char *cfg, char *weights, int clear))
-WRAPPED(network *, load_network_custom, (char *cfg, char *weights, int clear, int batch))
-WRAPPED(void, load_weights, (network *, char *file))
-WRAPPED(void, load_weights_upto, (network *, char *file, int cutoff))
-WRAPPED(void, free_layer, (layer))
-WRAPPED(void, free_layer_custom, (layer, int keep_cudnn_desc))
-WRAPPED(void, fuse_conv_batchnorm, (network))
-WRAPPED(int, resize_network, (network *, int w, int h))
-
 /* The types that hook_take knows, and Darknet's own functions of them: the same in each network. */
 static struct {
     LAYER_TYPE type;
@@ -73,74 +58,41 @@ static void take_over(const network *net)
         }
 }
 
-static void drop_network(const network *net)
-{
-    int i;
-    for (i = 0; i < net->n; ++i) hook_drop(&net->layers[i]);
-}
+/* A Darknet that lacks one of the next functions does not call it either. `first`: what is done
+   before it. */
+#define WRAP(type, name, first, parameters, arguments)                                            \
+    extern type __real_##name parameters __attribute__((weak));                                   \
+    type __wrap_##name parameters;                                                                \
+    type __wrap_##name parameters                                                                 \
+    {                                                                                             \
+        first;                                                                                    \
+        return __real_##name arguments;                                                           \
+    }
 
-network __wrap_parse_network_cfg(char *cfg)
-{
-    const network net = __real_parse_network_cfg(cfg);
-    take_over(&net);
-    return net;
-}
+/* A function that reads a network. `read`: its address; `net` is what the function returns. */
+#define WRAP_READER(type, name, read, parameters, arguments)                                      \
+    extern type __real_##name parameters __attribute__((weak));                                   \
+    type __wrap_##name parameters;                                                                \
+    type __wrap_##name parameters                                                                 \
+    {                                                                                             \
+        type net = __real_##name arguments;                                                       \
+        take_over(read);                                                                          \
+        return net;                                                                               \
+    }
 
-network __wrap_parse_network_cfg_custom(char *cfg, int batch, int time_steps)
-{
-    const network net = __real_parse_network_cfg_custom(cfg, batch, time_steps);
-    take_over(&net);
-    return net;
-}
-
-network *__wrap_load_network(char *cfg, char *weights, int clear)
-{
-    network *net = __real_load_network(cfg, weights, clear);
-    take_over(net);
-    return net;
-}
-
-network *__wrap_load_network_custom(char *cfg, char *weights, int clear, int batch)
-{
-    network *net = __real_load_network_custom(cfg, weights, clear, batch);
-    take_over(net);
-    return net;
-}
-
-void __wrap_load_weights(network *net, char *file)
-{
-    drop_network(net);
-    __real_load_weights(net, file);
-}
-
-void __wrap_load_weights_upto(network *net, char *file, int cutoff)
-{
-    drop_network(net);
-    __real_load_weights_upto(net, file, cutoff);
-}
-
-void __wrap_free_layer(layer l)
-{
-    hook_drop(&l);
-    __real_free_layer(l);
-}
-
-void __wrap_free_layer_custom(layer l, int keep_cudnn_desc)
-{
-    hook_drop(&l);
-    __real_free_layer_custom(l, keep_cudnn_desc);
-}
-
-void __wrap_fuse_conv_batchnorm(network net)
-{
-    drop_network(&net);
-    __real_fuse_conv_batchnorm(net);
-}
-
-int __wrap_resize_network(network *net, int w, int h)
-{
-    drop_network(net);
-    return __real_resize_network(net, w, h);
-}
+WRAP_READER(network, parse_network_cfg, &net, (char *cfg), (cfg))
+WRAP_READER(network, parse_network_cfg_custom, &net, (char *cfg, int batch, int steps),
+            (cfg, batch, steps))
+WRAP_READER(network *, load_network, net, (char *cfg, char *weights, int clear),
+            (cfg, weights, clear))
+WRAP_READER(network *, load_network_custom, net,
+            (char *cfg, char *weights, int clear, int batch), (cfg, weights, clear, batch))
+WRAP(void, load_weights, hook_drop_network(net), (network *net, char *file), (net, file))
+WRAP(void, load_weights_upto, hook_drop_network(net), (network *net, char *file, int cutoff),
+     (net, file, cutoff))
+WRAP(void, free_layer, hook_drop(&l), (layer l), (l))
+WRAP(void, free_layer_custom, hook_drop(&l), (layer l, int keep_cudnn_desc), (l, keep_cudnn_desc))
+WRAP(void, fuse_conv_batchnorm, hook_drop_network(&net), (network net), (net))
+WRAP(int, resize_network, hook_drop_network(net), (network *net, int w, int h), (net, w, h))
 
 #endif

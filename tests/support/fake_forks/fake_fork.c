@@ -344,7 +344,7 @@ static void make_layers(network *net)
     convolution(net, 24, 1, 1, 1, 1, RELU6);
     shortcut(net, 4, -1, 0, NO_NORMALIZATION, MISH);
     shortcut(net, 4, 5, 2, SOFTMAX_NORMALIZATION, LEAKY);       /* 7 */
-    shortcut(net, 1, 6, 1, RELU_NORMALIZATION, SWISH);          /* 8: layer 1 is smaller */
+    shortcut(net, 1, 6, 1, RELU_NORMALIZATION, RELU);           /* 8: layer 1 is smaller */
     shortcut(net, 7, -1, 2, NO_NORMALIZATION, LINEAR);
     convolution(net, 24, 3, 1, 1, 1, ELU);
     convolution(net, 48, 1, 1, 1, 1, LEAKY);                    /* 11, 12, 13, 15: a chain */
