@@ -123,8 +123,13 @@ static const gemm_variant *run(const op_run *c)
     if (run_variant(c) == GEMM_DONE) return c->variant;
     if (c->op->kind != GEMM_MULTIPLY) return NULL;
     op_run next = *c;
+    char why[sizeof c->note->weighed];
     next.variant = gemm_stock_row();
+    if (c->state->trace)
+        snprintf(why, sizeof why, "%s: %.99s", c->variant->name,
+                 *c->note->weighed ? c->note->weighed : "declined");
     run_variant(&next);
+    if (c->state->trace) strcpy(c->note->weighed, why);
     return next.variant;
 }
 
