@@ -348,7 +348,7 @@ int main(int argc, char **argv)
     if (argc > 4 && !strcmp(argv[1], "sure")) return print_sure(argv[2], argv[3], argv + 4);
     if (argc == 5 && !strcmp(argv[1], "draw")) return draw_weights(argv[2], argv[3], argv[4]);
 #endif
-    fprintf(stderr, "usage: published draw CFG WEIGHTS PICTURE | "
-                    "sure CFG WEIGHTS PICTURE... | write CFG WEIGHTS FILE PICTURE... | compare FILE FILE\n");
+    fprintf(stderr, "usage: published draw CFG WEIGHTS PICTURE | sure CFG WEIGHTS PICTURE... | "
+                    "write CFG WEIGHTS FILE PICTURE... | compare FILE FILE\n");
     return 2;
 }
