@@ -117,19 +117,25 @@ static gemm_status run_variant(const op_run *c)
     return status;
 }
 
+/* With a trace: what the declined variant weighed is why. */
+__attribute__((noinline)) static void run_instead(const op_run *next, const char *declined)
+{
+    char why[sizeof next->note->weighed];
+    snprintf(why, sizeof why, "%s: %.99s", declined,
+             *next->note->weighed ? next->note->weighed : "declined");
+    run_variant(next);
+    strcpy(next->note->weighed, why);
+}
+
 /* The variant that computed the op, or NULL. */
 static const gemm_variant *run(const op_run *c)
 {
     if (run_variant(c) == GEMM_DONE) return c->variant;
     if (c->op->kind != GEMM_MULTIPLY) return NULL;
     op_run next = *c;
-    char why[sizeof c->note->weighed];
     next.variant = gemm_stock_row();
-    if (c->state->trace)
-        snprintf(why, sizeof why, "%s: %.99s", c->variant->name,
-                 *c->note->weighed ? c->note->weighed : "declined");
-    run_variant(&next);
-    if (c->state->trace) strcpy(c->note->weighed, why);
+    if (c->state->trace) run_instead(&next, c->variant->name);
+    else run_variant(&next);
     return next.variant;
 }
 

@@ -43,13 +43,17 @@ static packed_job make_job(const gemm_call *c)
     return job;
 }
 
-/* For the trace. */
-static const char *const forms[] = {
-    [NOT_SKINNY] = "tiles: several rows and columns",
-    [SKINNY_ROWS] = "rows are added: C is one vector",
-    [SKINNY_DOTS] = "dots: C is one vector or two",
-    [SKINNY_OUTER] = "multiples of a row: K is 1",
-};
+/* For the trace. Not inline: a tiny multiply pays for each register that a function saves. */
+__attribute__((noinline)) static void weigh(gemm_note *note, bool tiny, skinny_way way)
+{
+    static const char *const ways[] = {
+        [NOT_SKINNY] = "tiles: several rows and columns",
+        [SKINNY_ROWS] = "rows are added: C is one vector",
+        [SKINNY_DOTS] = "dots: C is one vector or two",
+        [SKINNY_OUTER] = "multiples of a row: K is 1",
+    };
+    gemm_weigh_before(note, tiny ? "tiny" : ways[way]);
+}
 
 gemm_status gemm_packed(const gemm_call *c, const gemm_context *context, const void *params)
 {
@@ -57,7 +61,7 @@ gemm_status gemm_packed(const gemm_call *c, const gemm_context *context, const v
     const gemm_ukernel *u = context->isa;
     const skinny_way way = packed_skinny_way(c);
     const bool tiny = is_tiny(c, way, u);
-    if (context->timed) gemm_weigh_before(context->note, tiny ? "tiny" : forms[way]);
+    if (context->timed) weigh(context->note, tiny, way);
     if (tiny) return GEMM_DECLINED;
     int no_memory;
     if (way == NOT_SKINNY) {
