@@ -8,8 +8,9 @@
  *   BEHIND(NAME, f(x))      behind the kernel: applied to the outputs that a kernel stored, before
  *                           anything reads them
  *
- * f(x) is written with + - * / and these macros, whose operands are x and constants of float. Who
- * expands the table defines them for its type, which may be a vector or double:
+ * f(x) is written with + - * /, constants of float and these macros. Each operand of a macro but
+ * `most` has x in it, because a constant alone is no vector: 0.0f * x. Who expands the table
+ * defines them for its type, which may be a vector or double:
  *
  *   ACT_EXP(x)              e^x for x <= 20, or for any x if it may become infinite
  *   ACT_SIGMOID(x)          1 / (1 + e^-x)

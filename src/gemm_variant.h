@@ -35,8 +35,8 @@ typedef enum gemm_status {
 typedef struct gemm_note {
     char ran[64];               /* the row or kernel that this row chose, else "" */
     char algorithm[48];         /* of a convolution, such as implicit or winograd4, else "" */
-    char weighed[320];          /* of a convolution: the other ways that were asked, and why they
-                                   did not run. `packed` says it where context->timed */
+    char weighed[320];          /* why it went so: of a convolution the other ways that were asked,
+                                   and why they did not run. Needed where context->timed */
     const struct gemm_transform *transform;     /* of Winograd's algorithm (util/winograd.h), or
                                    NULL */
     const struct gemm_scale *scale;     /* of a convolution in 8 bits: that of its input; else

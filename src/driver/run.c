@@ -116,6 +116,16 @@ static gemm_status run_variant(const op_run *c)
     return status;
 }
 
+/* With a trace: what the declined variant weighed is why. */
+__attribute__((noinline)) static void run_instead(const op_run *next, const char *declined)
+{
+    char why[sizeof next->note->weighed];
+    snprintf(why, sizeof why, "%s: %.99s", declined,
+             *next->note->weighed ? next->note->weighed : "declined");
+    run_variant(next);
+    strcpy(next->note->weighed, why);
+}
+
 /* The variant that computed the op, or NULL. */
 static const gemm_variant *run(const op_run *c)
 {
@@ -123,7 +133,8 @@ static const gemm_variant *run(const op_run *c)
     if (c->op->kind != GEMM_MULTIPLY) return NULL;
     op_run next = *c;
     next.variant = gemm_stock_row();
-    run_variant(&next);
+    if (c->state->trace) run_instead(&next, c->variant->name);
+    else run_variant(&next);
     return next.variant;
 }
 

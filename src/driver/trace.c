@@ -2,7 +2,7 @@
 /*
  * GEMM_TRACE: a CSV row for every call. `layer` and `algorithm` are empty for a multiply. kernel_ms
  * is empty when no device worked. `auto` has the row that the row `auto` took, and why in
- * parentheses. `why` has the ways of a convolution that were asked, and why they do not run.
+ * parentheses. `why` has the ways that were asked, and why they do not run, or why this one does.
  * `kept` is what all plans together keep behind the call, in bytes.
  *
  * A row is written at once, in one write, and nothing is left in a buffer: a child of fork would
@@ -133,11 +133,12 @@ void gemm_trace_op(const gemm_variant *ran, const gemm_op *op, double ms, const 
     if (note->kernel_ms >= 0) gemm_append(kernel_ms, sizeof kernel_ms, "%.4f", note->kernel_ms);
     if (note->chosen) snprintf(chosen, sizeof chosen, "%s (%s)", note->chosen, note->why);
     gemm_op_name_layer(op, layer);
+    const char *why = *note->weighed || ran->way ? note->weighed : "its only way";
     const double gflops = ms > 0 ? gemm_op_flop(op) / ms * 1e-6 : 0;    /* not 0 / 0 */
     gemm_append(row, sizeof row, "%s,%d,%d,%d,%d,%d,%.4f,%.3f,%s,%zu,%zu,%zu,%s,%s,%s,%s%s%s,%zu\n",
                 *note->ran ? note->ran : ran->name, multiply && op->multiply->TA,
                 multiply && op->multiply->TB, p.M, p.N, p.K, ms, gflops, kernel_ms,
                 note->copied_a, note->copied_b, note->copied_c, layer, note->algorithm, chosen,
-                mode, *mode && *note->weighed ? "; " : "", note->weighed, kept);
+                mode, *mode && *why ? "; " : "", why, kept);
     if (!write_text(row)) die_of_write();
 }

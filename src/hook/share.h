@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many images at once, each in a thread of its own (gemm_images_apart).
+ * Many images at once, each in a thread of its own (gemm_images_apart): the Python module, and
+ * `detector valid`.
  *
  *   network   weights, layers, plans   <- images at first, one after the other, until all is ready
  *   shares    its weights, outputs and lent plans of their own   <- then an image each, at once

@@ -43,12 +43,26 @@ static packed_job make_job(const gemm_call *c)
     return job;
 }
 
+/* For the trace. Not inline: a tiny multiply pays for each register that a function saves. */
+__attribute__((noinline)) static void weigh(gemm_note *note, bool tiny, skinny_way way)
+{
+    static const char *const ways[] = {
+        [NOT_SKINNY] = "tiles: several rows and columns",
+        [SKINNY_ROWS] = "rows are added: C is one vector",
+        [SKINNY_DOTS] = "dots: C is one vector or two",
+        [SKINNY_OUTER] = "multiples of a row: K is 1",
+    };
+    gemm_weigh_before(note, tiny ? "tiny" : ways[way]);
+}
+
 gemm_status gemm_packed(const gemm_call *c, const gemm_context *context, const void *params)
 {
     (void)params;
     const gemm_ukernel *u = context->isa;
     const skinny_way way = packed_skinny_way(c);
-    if (is_tiny(c, way, u)) return GEMM_DECLINED;
+    const bool tiny = is_tiny(c, way, u);
+    if (context->timed) weigh(context->note, tiny, way);
+    if (tiny) return GEMM_DECLINED;
     int no_memory;
     if (way == NOT_SKINNY) {
         const packed_job job = make_job(c);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "activated.h"
 
+#include "gemm_variant.h"
+
 #include <math.h>
 
 float activated(float x, conv_activation a)
@@ -17,4 +19,11 @@ float activated(float x, conv_activation a)
     case CONV_HARD_MISH: return x > 0 ? x : x > -2 ? x * x / 2 + x : 0;
     }
     return NAN;
+}
+
+const char *activation_name(conv_activation a)
+{
+#define NAME(name, value) #name,
+    static const char *const names[] = {CL_ACTIVATIONS(NAME, NAME)};
+    return names[a];
 }

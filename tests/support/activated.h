@@ -7,4 +7,7 @@
 
 float activated(float x, conv_activation);
 
+/* Such as "LEAKY". */
+const char *activation_name(conv_activation);
+
 #endif

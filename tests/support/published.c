@@ -4,6 +4,8 @@
  * libdarknet, and with -DALEXEYAB against AlexeyAB's.
  *
  *   published draw CFG WEIGHTS PICTURE        random weights, for numbers that do not grow
+ *   published sure CFG WEIGHTS PICTURE...     prints the pictures of which no xnor layer takes the
+ *                                             sign of a number that rounding may turn
  *   published write CFG WEIGHTS FILE PICTURE...
  *   published compare FILE FILE               prints the largest difference of each kind of output,
  *                                             as a part of the largest number of that output
@@ -185,6 +187,32 @@ static void draw_inside(layer *l)
         if (inner[i]) draw_layer(inner[i]);
 }
 
+/* A layer with xnor takes signs, and a sign has no small difference. */
+static bool has_signs(const layer *l, const float *input)
+{
+    float largest = 0, least = INFINITY;
+    for (int i = 0; l->type == CONVOLUTIONAL && l->xnor && i < l->inputs; ++i) {
+        largest = fmaxf(largest, fabsf(input[i]));
+        least = fminf(least, fabsf(input[i]));
+    }
+    return least >= 2e-7f * largest;
+}
+
+static bool is_sure(network *whole, float *input)
+{
+    network net = *whole;
+    net.input = input;
+    for (int i = 0; i < whole->n; ++i) {
+        layer *l = &net.layers[net.index = i];
+        net.n = i + 1;
+        if (!has_signs(l, net.input)) return false;
+        hook_forward(whole, &net);
+        output_to_cpu(*l);
+        net.input = l->output;
+    }
+    return true;
+}
+
 static void draw_network(network *whole, float *input)
 {
     network net = *whole;
@@ -244,6 +272,14 @@ static int draw_weights(char *cfg, char *file, char *picture)
     set_batch_network(net, 1);
     draw_network(net, input_of(net, picture));
     save_weights(net, file);
+    return 0;
+}
+
+static int print_sure(char *cfg, char *weights, char **pictures)
+{
+    network *net = load(cfg, weights);
+    for (; *pictures; ++pictures)
+        if (is_sure(net, input_of(net, *pictures))) printf("%s\n", *pictures);
     return 0;
 }
 
@@ -309,9 +345,10 @@ int main(int argc, char **argv)
     if (argc > 5 && !strcmp(argv[1], "write"))
         return write_file(argv[2], argv[3], argv[4], argv + 5);
 #ifndef ALEXEYAB
+    if (argc > 4 && !strcmp(argv[1], "sure")) return print_sure(argv[2], argv[3], argv + 4);
     if (argc == 5 && !strcmp(argv[1], "draw")) return draw_weights(argv[2], argv[3], argv[4]);
 #endif
-    fprintf(stderr, "usage: published draw CFG WEIGHTS PICTURE | "
+    fprintf(stderr, "usage: published draw CFG WEIGHTS PICTURE | sure CFG WEIGHTS PICTURE... | "
                     "write CFG WEIGHTS FILE PICTURE... | compare FILE FILE\n");
     return 2;
 }

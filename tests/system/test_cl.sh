@@ -84,6 +84,9 @@ plan GEMM_IMPL=auto GEMM_WAY=winograd2 >"$work/plan"
 check cl-way-auto grep -q '^| 3x3/1 .* | packed winograd2 |' "$work/plan"
 
 # ---- make plan, with way and why ----
+plan GEMM_IMPL=cl >"$work/plan"
+check cl-plan-layers grep -q '^| maxpool .* | cl_maxpool | .* | by rows: the device is a CPU |$' "$work/plan"
+check cl-plan-each [ "$(grep -c '|  |$' "$work/plan")" = 0 ]
 plan GEMM_IMPL=hybrid >"$work/plan"
 check cl-plan-hybrid [ "$(grep -c ': [0-9.]* of packed at a multiply' "$work/plan")" = "$(grep -c . "$work/plan")" ]
 

@@ -4,8 +4,9 @@
 # each instruction set, and for `cl` on a desktop GPU and on Adreno GPUs. tests/decisions has them. A change
 # of a decision is a line of the commit that makes it.
 #
-#   tests/system/test_decisions.sh [packed] [cl]      UPDATE=1 without an argument writes the file
+#   tests/system/test_decisions.sh [packed] [cl]      UPDATE=1 writes these lines, of all networks
 . tests/support/lib.sh
+[ "${UPDATE:-0}" != 1 ] || TEST_ALL=1
 
 what=" ${*:-packed cl} "
 file=$root/tests/decisions
@@ -80,5 +81,10 @@ elif [ -n "$cl" ]; then
     skip cl-decisions "$no_pocl"
 fi
 
-[ "${UPDATE:-0}" != 1 ] || cp "$work/decisions" "$file"
+if [ "${UPDATE:-0}" = 1 ]; then
+    case $what in *' packed '*) ;; *) grep '^packed' "$file" >"$work/kept" ;; esac
+    case $what in *' cl '*) ;; *) grep '^cl' "$file" >>"$work/decisions" ;; esac
+    touch "$work/kept"
+    cat "$work/kept" "$work/decisions" >"$file"
+fi
 finish

@@ -22,10 +22,18 @@ else
     shift 2
 fi
 
+# detect ISA COMMAND...
+detect()
+{
+    isa=$1
+    shift
+    GEMM_IMPL=packed GEMM_ISA=$isa "$@" detect tests/unit/cfg/layers.cfg no-weights no-image 2>&1
+}
+
 # Darknet looks for the weights only when the environment was right.
 allowed=
-for isa in avx512 avx2 neon neon32_fma neon32 generic; do
-    if GEMM_IMPL=packed GEMM_ISA=$isa "$@" detect tests/unit/cfg/layers.cfg no-weights no-image 2>&1 |
+for isa in $(detect none "$@" | sed -n 's/.*they have: //p'); do
+    if detect "$isa" "$@" |
         grep -qF "Couldn't open file: no-weights"; then
         allowed="$allowed $isa"
     fi

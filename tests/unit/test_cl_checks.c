@@ -127,8 +127,9 @@ static const char *judge_activation(const gemm_cl_row *row, conv_activation acti
     for (int i = 0; i < PLACES; ++i) {
         const float expected = activated(input[i], activation);
         if (is_same(output[i], expected)) continue;
-        snprintf(why, sizeof why, "activation %d of %g is %g instead of %g", (int)activation,
-                 (double)input[i], (double)output[i], (double)expected);
+        snprintf(why, sizeof why, "%s of %g is %g instead of %g",
+                 activation_name(activation), (double)input[i], (double)output[i],
+                 (double)expected);
         return why;
     }
     return NULL;

@@ -170,8 +170,8 @@ static void judge_ends(const conv_shape *s, bool pool, conv_activation a, const 
     const bool right = gemm_packed_conv(&c, &context, NULL) == GEMM_DONE &&
                        ends_right(&c, u, why, sizeof why);
     conv_shape_free(&c);
-    snprintf(name, sizeof name, "ends%s of activation %d, %s, %s", pool ? " pooled" : "", (int)a,
-             s->name, u->name);
+    snprintf(name, sizeof name, "ends%s of activation %s, %s, %s", pool ? " pooled" : "",
+             activation_name(a), s->name, u->name);
     report_judged(name, right ? NULL : why);
 }
 

@@ -38,7 +38,8 @@ static int ran;                 /* the cases of a test that went in pairs, and a
 
 /* ---- the reference ---- */
 
-static gemm_format format;      /* of the micro-kernels that are tested */
+static gemm_format format;      /* of the micro-kernels that are tested, and its name */
+static const char *format_name;
 
 static float rounded(float x) { return rounded_half(format, x); }
 
@@ -190,7 +191,8 @@ static void free_layer(layer *l)
 
 static bool is_in_pairs(const gemm_note *note)
 {
-    return strstr(note->algorithm, format == GEMM_FP16 ? "; fp16" : "; bf16");
+    const char *end = strstr(note->algorithm, "; ");
+    return end && !strcmp(end + 2, format_name);
 }
 
 /* The output has to be that of the way that ran. */
@@ -559,6 +561,7 @@ int main(int argc, char **argv)
     for (const gemm_pairs *const *p = gemm_pairs_all; *p; ++p) {
         if (options.isa && strcmp(options.isa, (*p)->name)) continue;
         format = (*p)->format;
+        format_name = strrchr((*p)->name, '_') + 1;
         known = true;
         test_all(*p);
     }

@@ -564,15 +564,18 @@ static void test_activation(const gemm_ukernel *u, conv_activation a)
     float *x = malloc(2 * N * sizeof *x), *y = x + N;
     if (!x) abort();
     for (int i = 0; i < N; ++i) x[i] = activation_input(i);
-    snprintf(name, sizeof name, "activation %d, %s", (int)a, u->name);
+    snprintf(name, sizeof name, "activation %s, %s", activation_name(a), u->name);
     u->layers.activate(a, N, x, y);
     int wrong = 0;
     const float least = float_mode_least(u->name);
     while (wrong < N && activation_right(a, x[wrong], y[wrong], least)) ++wrong;
-    const float at = wrong < N ? x[wrong] : 0;
-    u->layers.activate(a, N, x, x); /* in place */
-    report_that(name, wrong == N && !memcmp(x, y, N * sizeof *x),
-                "f(%g) is wrong, or in place it gives other bits", (double)at);
+    if (wrong < N) {
+        report_fail(name, "f(%g) is %g, and %g by activated()", (double)x[wrong],
+                    (double)y[wrong], (double)activated(x[wrong], a));
+    } else {
+        u->layers.activate(a, N, x, x);
+        report_that(name, !memcmp(x, y, N * sizeof *x), "in place it gives other bits");
+    }
     free(x);
 }
 

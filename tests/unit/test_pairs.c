@@ -32,7 +32,7 @@ static float from_bits(uint32_t bits)
 static float half_of(gemm_pair pair, int which)
 {
     const uint32_t upper = which ? pair & 0xffff0000u : pair << 16;
-    if (format == GEMM_BF16) return from_bits(upper);
+    if (format != GEMM_FP16) return from_bits(upper);
     const int exponent = upper >> 26 & 31, digits = upper >> 16 & 0x3ff;
     const double magnitude = exponent == 31 ? digits ? NAN : INFINITY
                            : exponent ? ldexp(1024 + digits, exponent - 25) : ldexp(digits, -24);
@@ -83,14 +83,15 @@ static const char *judge_rounding(const gemm_pairs *p, int n, rng *r)
         p->rows(n, low.data, both ? high.data : NULL, to);
         for (int j = 0; j < n; ++j)
             if (!same_half(low.data[j], to[j], 0) || !same_half(both ? high.data[j] : 0, to[j], 1))
-                wrong = "rows";
+                wrong = "rows() is not rounded_half()";
     }
     for (int odd = 0; odd < 2; ++odd) {
         const float *x = long_one.data + odd;
         const int count = 2 * n - odd;
         p->along(count, x, to);
         for (int i = 0; i < 2 * n; ++i)
-            if (!same_half(i < count ? x[i] : 0, to[i / 2], i % 2)) wrong = "along";
+            if (!same_half(i < count ? x[i] : 0, to[i / 2], i % 2))
+                wrong = "along() is not rounded_half()";
     }
     guarded_free(&low);
     guarded_free(&high);

@@ -264,6 +264,7 @@ gemm_status gemm_cl_run_layer(const layer_call *c, const gemm_context *context)
     if (!failed) {
         gemm_cl_fill_note(&w, false, context->note);
         snprintf(context->note->ran, sizeof context->note->ran, "%s", w.program->name);
+        strcpy(context->note->weighed, is_by_row(&w) ? "by rows: the device is a CPU" : "by items");
     }
     return gemm_cl_end_work(&w, failed, context->note);
 }

@@ -392,6 +392,7 @@ static void weigh(const offers *l, char *text, size_t bytes)
         if (why) gemm_append(text, bytes, "%s", why);
         else if (o->cost > 0) gemm_append(text, bytes, "%.2f of the tiles", o->cost);
         else if (measured) gemm_append(text, bytes, "the fastest form by the tuning table");
+        else if (runs && !*text) gemm_append(text, bytes, "%s: asked first", o->way);
     }
 }
 

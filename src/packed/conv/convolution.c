@@ -43,7 +43,8 @@ static bool takes(const packed_way *way, const conv_call *c, const gemm_context 
 {
     const bool alike = !way->one_sum || packed_adds_alike(gemm_conv_taps(c), x->isa);
     const char *why_not = alike ? way->plan(c, x, choice) : "several blocks of K elsewhere";
-    weigh(x, way->name, why_not ? why_not : choice->weighed);
+    const char *text = why_not ? why_not : choice->weighed;
+    weigh(x, way->name, !*text && choice->asked ? "GEMM_WAY" : text);
     return !why_not;
 }
 

@@ -42,6 +42,7 @@ struct layer_job {
     const layer_call *c;
     const gemm_ukernel *u;
     run_unit *run;
+    const char *why;            /* for the trace: the unit, and what decided */
     int units;
     int step;                   /* units in a chunk */
     int pitch;                  /* bands: floats in a row */
@@ -306,14 +307,15 @@ static void shortcut_channel(const layer_job *j, int unit, float *scratch)
 
 /* ---- the row of the table ---- */
 
-static bool cut(layer_job *j, run_unit *run, int units)
+static bool cut(layer_job *j, run_unit *run, int units, const char *why)
 {
     j->run = run;
     j->units = units;
+    j->why = why;
     return true;
 }
 
-/* Sets `run` and `units`. Returns false for what is left to Darknet's own code. */
+/* Sets `run`, `units` and `why`. Returns false for what is left to Darknet's own code. */
 static bool choose_units(layer_job *j)
 {
     const layer_call *c = j->c;
@@ -321,16 +323,16 @@ static bool choose_units(layer_job *j)
     const int blocks = (int)(((size_t)c->batch * output_size(c) + BLOCK - 1) / BLOCK);
     switch (c->kind) {
     case LAYER_MAXPOOL:
-        if (has_pairs(c)) return cut(j, max_row, channels * c->out_h);
-        return plan_bands(j) && cut(j, max_band, channels * j->bands);
-    case LAYER_AVGPOOL: return cut(j, mean_of_channel, channels);
-    case LAYER_UPSAMPLE: return cut(j, upsample_row, channels * c->h);
-    case LAYER_ROUTE: return cut(j, route_block, blocks);
+        if (has_pairs(c)) return cut(j, max_row, channels * c->out_h, "by rows: 2x2/2");
+        return plan_bands(j) && cut(j, max_band, channels * j->bands, "by bands: not 2x2/2");
+    case LAYER_AVGPOOL: return cut(j, mean_of_channel, channels, "by channels");
+    case LAYER_UPSAMPLE: return cut(j, upsample_row, channels * c->h, "by rows");
+    case LAYER_ROUTE: return cut(j, route_block, blocks, "by blocks");
     case LAYER_SHORTCUT:
-        if (gemm_shortcut_is_equal(c)) return cut(j, shortcut_block, blocks);
+        if (gemm_shortcut_is_equal(c)) return cut(j, shortcut_block, blocks, "by blocks: one size");
         return gemm_shortcut_has_one_stride(c) &&
-               cut(j, shortcut_channel, c->batch * c->out_c);
-    case LAYER_YOLO: return cut(j, yolo_channel, channels);
+               cut(j, shortcut_channel, c->batch * c->out_c, "by channels: two sizes");
+    case LAYER_YOLO: return cut(j, yolo_channel, channels, "by channels");
     }
     return false;
 }
@@ -371,5 +373,8 @@ gemm_status gemm_packed_layer(const layer_call *c, const gemm_context *context, 
     const int chunks = worthwhile < 2 ? 1 : (int)(worthwhile < most ? worthwhile : most);
     j.step = ceil_div(j.units, chunks);
     const int taken = ceil_div(j.units, j.step);
+    if (context->timed)
+        snprintf(context->note->weighed, sizeof context->note->weighed, "%s; %s", j.why,
+                 taken > 1 ? "for all threads" : "too small for two threads");
     return gemm_parallel(context->threads, taken, run_units, &j) ? GEMM_DECLINED : GEMM_DONE;
 }

@@ -195,7 +195,7 @@ static int round_image(const conv_call *c, const gemm_pairs *kernels, gemm_pair 
 
 static const char *name_of(const gemm_pairs *p)
 {
-    return p->format == GEMM_FP16 ? "fp16" : "bf16";
+    return strrchr(p->name, '_') + 1;
 }
 
 static void note_pairs(const gemm_context *context, const char *way, const gemm_pairs *p)

@@ -189,9 +189,9 @@ static bool gains_nothing(const gemm_call *c)
 
 gemm_status gemm_half(const gemm_call *c, const gemm_context *context, const void *params)
 {
-    if (gains_nothing(c)) return gemm_packed(c, context, NULL);
     const gemm_pairs *p = packed_half_pairs(params, context->isa);
-    if (!fits(c, p, context->threads)) return gemm_packed(c, context, NULL);
+    if (gains_nothing(c) || !fits(c, p, context->threads)) return gemm_packed(c, context, NULL);
+    if (context->timed) gemm_weigh_before(context->note, "in 16 bits: many rows and steps");
     pairs_of_a a = plan_a(c, p);
     packed_workspace *w = packed_take_workspace((size_t)a.lines * a.ld + panel_floats(c, p));
     if (!w) return GEMM_DECLINED;

@@ -39,7 +39,7 @@ typedef enum gemm_format {
 
 /* The micro-kernels of an instruction set for pairs. */
 typedef struct gemm_pairs {
-    const char *name;
+    const char *name;           /* ends with _ and the format, such as avx512_bf16 */
     gemm_format format;
     const gemm_ukernel *base;   /* moves 32 bits, and computes what is not in pairs */
     gemm_multiply_kernels multiply;     /* of pairs */

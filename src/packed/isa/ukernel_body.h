@@ -63,6 +63,8 @@
  *                       src[i * ld + p] to dst[p * width + i]; BLOCK <= MR, and divides NR
  *   transpose_tall      the same for i < TALL, a multiple of BLOCK; may use more registers
  *
+ * ukernel_tile.h adds load_some(p, n) and store_some(p, n, v): the first n floats, or all.
+ *
  * With DEPTHWISE_IN_ORDER, ukernel_depthwise.h needs these, which the compiler keeps in order:
  *
  *   load_vector(v, p)   v = the vector at p

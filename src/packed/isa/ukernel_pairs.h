@@ -85,6 +85,8 @@ static void nchwc_pairs(const gemm_nchwc *l)
 
 #ifndef OWN_FORMAT
 #define OWN_FORMAT GEMM_BF16
+#endif
+#ifndef OWN_PART
 #define OWN_PART (2. / 3)
 #endif
 
