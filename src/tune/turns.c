@@ -404,7 +404,9 @@ static const gemm_tuned *decide(contest *t, const gemm_shape *shape)
         if (winner) gemm_append(times, sizeof times, "; then %.2f of default", part);
         if (!confirmed) winner = 0, part = -1;
     }
-    const gemm_tuned *e = gemm_tuning_put(t->by, shape, &t->list[winner].choice, times);
+    gemm_choice kept = t->list[winner].choice;
+    if (has_forms(t)) kept.row = NULL;      /* it lasts as long as the call */
+    const gemm_tuned *e = gemm_tuning_put(t->by, shape, &kept, times);
     if (e) show(e, part, &other->choice);
     /* A child that cannot use the device must not replace the table of those that can. */
     if (e && !gemm_cl_is_of_parent()) gemm_tuning_keep();
