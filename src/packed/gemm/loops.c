@@ -115,7 +115,7 @@ static void multiply_tail(const packed_job *job, const gemm_ukernel *u, const pa
 static bool are_plain(const gemm_ukernel *u, const packed_strip *s, const gemm_tile *t)
 {
     return u->gemm.panels && s->kc >= GEMM_LEAST_PANELS_KC && s->nc <= u->nr &&
-           s->nc % u->vl == 0 && t->moves->width <= u->nr && !t->moves->by_columns;
+           s->nc % u->vl == 0 && t->moves->width <= u->nr;
 }
 
 /* Adds the shortcut to a complete part of C. */

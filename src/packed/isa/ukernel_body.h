@@ -163,7 +163,6 @@ const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .a_home = A_HOME,
     .tail_unit = TAIL_UNIT,
     .tail_most = TAIL_MOST,
-    .block = BLOCK,
     .panel_row = PANEL_ROW,
     .gemm.tile = tile,
 #if TURN
