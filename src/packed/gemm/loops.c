@@ -320,7 +320,7 @@ static void multiply_chunk(void *arg, int chunk, void *scratch)
 int packed_run_as(const packed_job *job, const packed_plan *made, int threads)
 {
     packed_plan plan = *made;
-    packed_set_addresses(&plan, job);
+    plan.job = job;
     return gemm_parallel(threads, plan.grid.chunks, multiply_chunk, &plan);
 }
 
@@ -333,6 +333,6 @@ int packed_run(const packed_job *job, const gemm_ukernel *u, int threads)
 void packed_run_here(const packed_job *job, const packed_plan *made, void *scratch)
 {
     packed_plan plan = *made;
-    packed_set_addresses(&plan, job);
+    plan.job = job;
     run_rectangle(&plan, packed_get_rectangle(&plan.grid, 0), scratch);
 }

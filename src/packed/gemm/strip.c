@@ -16,10 +16,8 @@ static int width_at(const packed_walk *w, int jr)
 {
     const packed_plan *plan = w->plan;
     const int columns = w->r.j1 - jr, vl = plan->u->vl;
-    const packed_b *B = &plan->job->B;
-    const int nc = min_int(jr == 0 ? plan->nr - plan->lead : plan->nr, columns);
-    const bool leaves_one = plan->nr == 3 * vl && columns == 4 * vl && !B->strips;
-    return leaves_one ? nc - vl : nc;
+    const bool leaves_one = plan->nr == 3 * vl && columns == 4 * vl && !plan->job->B.strips;
+    return min_int(leaves_one ? plan->nr - vl : plan->nr, columns);
 }
 
 packed_strip packed_strip_at(const packed_walk *w, int ic, int pc, int jr)
@@ -181,9 +179,9 @@ static void move_rows(const packed_walk *w, const packed_strip *s, gemm_moves *m
 static bool fetch_group(const packed_walk *w, const packed_strip *s, gemm_moves *m)
 {
     const packed_plan *plan = w->plan;
-    const int run = plan->run, nr = plan->nr, j0 = w->r.j0 - (w->r.j0 ? 0 : plan->lead);
-    const int strip = (s->jr - j0) / nr, piece = strip % run * s->kc;
-    const int j = j0 + (strip / run + 1) * run * nr;
+    const int run = plan->run, nr = plan->nr;
+    const int strip = (s->jr - w->r.j0) / nr, piece = strip % run * s->kc;
+    const int j = w->r.j0 + (strip / run + 1) * run * nr;
     if (run == 1 || j + run * nr > w->r.j1) return false;
     m->fetch = plan->job->B.rows + (s->pc + piece / run) * m->ld + j + piece % run * nr;
     m->run = run;
