@@ -64,10 +64,14 @@ INLINE vec activate(const activation f, vec x, vec slope)
     return f == LEAKY ? vmax(x, slope * x) : vif_positive(x, slope * x);
 }
 
+/* function(f, ...) with a constant f. leaky: the slope is above 0. */
+#define BY_SLOPE(leaky, function, ...)                                                             \
+    ((leaky) ? function(LEAKY, __VA_ARGS__) : function(BY_SIGN, __VA_ARGS__))
+
 /* The same as store_sums for the last block of K of a job with an epilogue: scale, shift and
    activation. */
-INLINE void store_activated(const gemm_tile *t, const int rows, const int nv, const bool add,
-                            const activation f, vec acc[MR][NV])
+INLINE void store_activated(const activation f, const gemm_tile *t, const int rows, const int nv,
+                            const bool add, vec acc[MR][NV])
 {
     const vec slope = vset1(t->slope);
     static const float one = 1;
@@ -91,11 +95,7 @@ INLINE void store_activated(const gemm_tile *t, const int rows, const int nv, co
 /* Of one block of K. */
 INLINE void store_finished(const gemm_tile *t, const int rows, const int nv, vec acc[MR][NV])
 {
-    if (t->slope > 0) {
-        store_activated(t, rows, nv, false, LEAKY, acc);
-    } else {
-        store_activated(t, rows, nv, false, BY_SIGN, acc);
-    }
+    BY_SLOPE(t->slope > 0, store_activated, t, rows, nv, false, acc);
 }
 
 /* All branches come before the stores, so that none stands between them and delays the next
@@ -103,7 +103,7 @@ INLINE void store_finished(const gemm_tile *t, const int rows, const int nv, vec
 INLINE void store_whole(const gemm_tile *t, const int rows, const int nv, vec acc[MR][NV])
 {
     if (t->shift && t->add) {
-        store_activated(t, rows, nv, true, BY_SIGN, acc);
+        store_activated(BY_SIGN, t, rows, nv, true, acc);
     } else if (t->shift) {
         store_finished(t, rows, nv, acc);
     } else if (t->add) {
