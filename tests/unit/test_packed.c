@@ -446,7 +446,7 @@ static long wrongly_covered(const packed_grid *g, unsigned char *cover)
    first, for which the plan is made; and there is work for more than half of the threads. */
 static void test_grid(const gemm_ukernel *u, const test_options *o)
 {
-    enum { SIDE = 1300, LINE = 16, ROUNDS_OF_GRIDS = 400, HUGE_K = 1 << 20 };
+    enum { SIDE = 1300, ROUNDS_OF_GRIDS = 400, HUGE_K = 1 << 20 };
     char name[48];
     unsigned char *cover = malloc(SIDE * SIDE);
     if (!cover) exit(2);
@@ -456,8 +456,7 @@ static void test_grid(const gemm_ukernel *u, const test_options *o)
         const int M = 1 + rng_below(&r, n & 1 ? SIDE : 3 * u->mr);
         const int columns = 1 + rng_below(&r, n & 2 ? SIDE : 3 * u->nr);
         const int threads = 1 + rng_below(&r, n & 4 ? 64 : 4);
-        packed_grid g = packed_cut(M, columns, 0, HUGE_K, u, threads);
-        g.shift = rng_below(&r, u->nr < LINE ? u->nr : LINE);
+        const packed_grid g = packed_cut(M, columns, 0, HUGE_K, u, threads);
         const int tiles = (M + u->mr - 1) / u->mr * ((columns + u->nr - 1) / u->nr);
         const int most_rows = packed_get_rectangle(&g, 0).i1;
         const long at = wrongly_covered(&g, cover);
@@ -468,9 +467,9 @@ static void test_grid(const gemm_ukernel *u, const test_options *o)
         }
         const bool too_few = threads > 1 && tiles >= 2 * threads && g.chunks <= threads / 2;
         if (at < 0 && !higher && !too_few && (threads > 1 || g.chunks == 1)) continue;
-        report_fail(name, "M=%d columns=%d threads=%d shift=%d: %d rectangles of %d rows; element "
-                    "%ld is not in one of them (-1: all are), higher %d", M, columns, threads,
-                    g.shift, g.chunks, most_rows, at, higher);
+        report_fail(name, "M=%d columns=%d threads=%d: %d rectangles of %d rows; element %ld is "
+                    "not in one of them (-1: all are), higher %d", M, columns, threads, g.chunks,
+                    most_rows, at, higher);
         free(cover);
         return;
     }

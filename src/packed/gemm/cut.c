@@ -119,8 +119,8 @@ packed_rectangle packed_get_rectangle(const packed_grid *g, int chunk)
     const int row = first / g->across, column = first % g->across;
     packed_rectangle r = {.i0 = row * g->m_step};
     r.i1 = min_int(r.i0 + steps * g->m_step, g->M);
-    r.j0 = column ? column * g->n_step - g->shift : 0;
-    r.j1 = column + steps < g->across ? (column + steps) * g->n_step - g->shift : g->columns;
+    r.j0 = column * g->n_step;
+    r.j1 = column + steps < g->across ? (column + steps) * g->n_step : g->columns;
     r.upwards = chunk / g->across % 2 == 0 && r.i1 < g->M;
     return r;
 }

@@ -115,7 +115,7 @@ static void multiply_tail(const packed_job *job, const gemm_ukernel *u, const pa
 static bool are_plain(const gemm_ukernel *u, const packed_strip *s, const gemm_tile *t)
 {
     return u->gemm.panels && s->kc >= GEMM_LEAST_PANELS_KC && s->nc <= u->nr &&
-           s->nc % u->vl == 0 && t->moves->width <= u->nr && !t->moves->by_columns;
+           s->nc % u->vl == 0 && t->moves->width <= u->nr;
 }
 
 /* Adds the shortcut to a complete part of C. */
@@ -320,7 +320,7 @@ static void multiply_chunk(void *arg, int chunk, void *scratch)
 int packed_run_as(const packed_job *job, const packed_plan *made, int threads)
 {
     packed_plan plan = *made;
-    packed_set_addresses(&plan, job);
+    plan.job = job;
     return gemm_parallel(threads, plan.grid.chunks, multiply_chunk, &plan);
 }
 
@@ -333,6 +333,6 @@ int packed_run(const packed_job *job, const gemm_ukernel *u, int threads)
 void packed_run_here(const packed_job *job, const packed_plan *made, void *scratch)
 {
     packed_plan plan = *made;
-    packed_set_addresses(&plan, job);
+    plan.job = job;
     run_rectangle(&plan, packed_get_rectangle(&plan.grid, 0), scratch);
 }

@@ -18,7 +18,6 @@
 
 #include <assert.h>
 #include <limits.h>
-#include <stdint.h>
 
 int packed_threads(int M, int N, int K, int threads)
 {
@@ -88,25 +87,6 @@ static int choose_tail(const packed_job *job, const gemm_ukernel *u)
     if (u->reproducible) return 0;
     if (job->a_panel || job->a_step != 1 || job->N < u->tail_unit || tail > u->tail_most) return 0;
     return job->M < LEAST_PANELS * u->mr || job->K < LEAST_K ? 0 : tail;
-}
-
-/*
- * Darknet's large matrices begin 16 bytes behind a cache line. If the rows of B are long and of
- * whole lines, the first strip is narrower. All other strips then begin where lines begin, or where
- * vectors do if strips are not whole lines. A vector is then in one line, not in two. The rows of C
- * decide for a B by columns. An image is cut at whole vectors only.
- */
-static int choose_lead(const packed_plan *plan)
-{
-    enum { MANY_STRIPS = 32 };
-    const packed_job *job = plan->job;
-    if (!job->B.rows && !job->B.columns) return 0;
-    const size_t ld = job->B.rows ? job->B.ld : job->ldc;
-    const int unit = plan->nr % LINE_FLOATS ? plan->u->vl : LINE_FLOATS;
-    if (ld % LINE_FLOATS || plan->nr % unit || plan->grid.n_step % unit) return 0;
-    if (plan->grid.columns < MANY_STRIPS * plan->nr) return 0;
-    const float *row = job->B.rows ? job->B.rows : job->C;
-    return (int)((uintptr_t)row / sizeof *row % unit);
 }
 
 /* If B is large and few panels read it, memory is the limit. */
@@ -180,12 +160,6 @@ static bool should_sweep(const packed_plan *plan, int rows)
            job->a_step == 1 && plan->tail == 0 && !prefers_panels(plan, rows);
 }
 
-void packed_set_addresses(packed_plan *plan, const packed_job *job)
-{
-    plan->job = job;
-    plan->lead = plan->grid.shift = choose_lead(plan);
-}
-
 /* All that depends on the rectangles. */
 static packed_plan cut_plan(const packed_job *job, const gemm_ukernel *u, int kc, int tail,
                             int threads)
@@ -204,7 +178,6 @@ static packed_plan cut_plan(const packed_job *job, const gemm_ukernel *u, int kc
     /* L3 would have lost B before it is read again. */
     plan.passes_l3 = is_bound_by_b(job, u) && gemm_find_caches()->passes_l3;
     plan.run = choose_run(&plan);
-    packed_set_addresses(&plan, job);
     return plan;
 }
 

@@ -18,15 +18,13 @@ enum { FEW_STEPS = 64 };
 /* ---- LOOP 5: the rectangles of C that the threads compute (cut.c) ---- */
 
 /*
- * C in steps of m_step rows and n_step columns. All steps across but the first begin `shift`
- * columns early. The first `doubles` rectangles are two steps of a grid that has one row or one
- * column, and all others are one step.
+ * C in steps of m_step rows and n_step columns. The first `doubles` rectangles are two steps of a
+ * grid that has one row or one column, and all others are one step.
  */
 typedef struct packed_grid {
     int M, columns;
     int m_step, n_step;
     int across;                 /* steps from left to right */
-    int shift;
     int doubles;
     int chunks;                 /* the number of rectangles */
 } packed_grid;
@@ -61,8 +59,6 @@ typedef struct packed_plan {
     bool sweeps;                /* loop 1 is in the micro-kernel, see gemm_sweep */
     int mc;                     /* the step of loop 4, a multiple of mr */
     int nr;                     /* the step of loop 2: u->nr, or u->wide */
-    int lead;                   /* the first strip of C has so many columns less. All others then
-                                   begin where cache lines do */
     int run;                    /* so many strips side by side are fetched as one, row by row */
     bool passes_l3;             /* B is fetched past L3, which has more use for C */
 } packed_plan;
@@ -73,9 +69,6 @@ packed_plan packed_make_plan(const packed_job *, const gemm_ukernel *, int threa
    element has the bits that it has in the whole. The part begins at a multiple of mr rows and of
    tail_unit columns. Its columns are the last ones, or a multiple of tail_unit. */
 packed_plan packed_make_part(const packed_job *part, const packed_plan *whole);
-
-/* Makes the plan one of this job, which has the sizes and the forms of the job it was made for. */
-void packed_set_addresses(packed_plan *, const packed_job *);
 
 /* How many of `threads` threads, at least 1, a call of this size should use. */
 int packed_threads(int M, int N, int K, int threads);

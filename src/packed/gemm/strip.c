@@ -11,16 +11,13 @@
 /* ---- where strips are ---- */
 
 /* The columns of the strip at jr. A last strip of one vector has too few accumulators to hide the
-   latency of the FMA. It gets another vector from the strip before. A B by columns keeps whole
-   strips, because only these are transposed by the micro-kernel. */
+   latency of the FMA. It gets another vector from the strip before. */
 static int width_at(const packed_walk *w, int jr)
 {
     const packed_plan *plan = w->plan;
     const int columns = w->r.j1 - jr, vl = plan->u->vl;
-    const packed_b *B = &plan->job->B;
-    const int nc = min_int(jr == 0 ? plan->nr - plan->lead : plan->nr, columns);
-    const bool leaves_one = plan->nr == 3 * vl && columns == 4 * vl && !B->columns && !B->strips;
-    return leaves_one ? nc - vl : nc;
+    const bool leaves_one = plan->nr == 3 * vl && columns == 4 * vl && !plan->job->B.strips;
+    return min_int(leaves_one ? plan->nr - vl : plan->nr, columns);
 }
 
 packed_strip packed_strip_at(const packed_walk *w, int ic, int pc, int jr)
@@ -167,7 +164,6 @@ static bool spread(gemm_moves *m, int pieces, int steps)
     return pieces <= steps;
 }
 
-/* A piece is a row of the strip. */
 static void move_rows(const packed_walk *w, const packed_strip *s, gemm_moves *m)
 {
     const packed_strip *next = &w->next;
@@ -178,29 +174,14 @@ static void move_rows(const packed_walk *w, const packed_strip *s, gemm_moves *m
     m->cols = next->nc;
 }
 
-/* A piece is a block that is transposed. Only whole tiles do this, and only whole strips are
-   copied. Short columns are transposed faster all at once. */
-static void move_columns(const packed_walk *w, const packed_strip *s, gemm_moves *m)
-{
-    const packed_strip *next = &w->next;
-    const gemm_ukernel *u = w->plan->u;
-    const int tiles = s->mc / u->mr, nr = w->plan->nr;
-    if (s->nc < nr || tiles == 0) return;
-    const int pieces = nr / u->block * ceil_div(next->kc, u->block);
-    m->by_columns = true;
-    m->kc = next->kc;
-    if (!spread(m, pieces, tiles * s->kc) || next->nc < nr || next->kc < FEW_STEPS) return;
-    m->copy = source_of(w, next);
-}
-
 /* The strips of a rectangle are groups of plan->run. A piece of this strip fetches a part of a row
    of the next group. Returns false if that is not a whole group: then strips are fetched alone. */
 static bool fetch_group(const packed_walk *w, const packed_strip *s, gemm_moves *m)
 {
     const packed_plan *plan = w->plan;
-    const int run = plan->run, nr = plan->nr, j0 = w->r.j0 - (w->r.j0 ? 0 : plan->lead);
-    const int strip = (s->jr - j0) / nr, piece = strip % run * s->kc;
-    const int j = j0 + (strip / run + 1) * run * nr;
+    const int run = plan->run, nr = plan->nr;
+    const int strip = (s->jr - w->r.j0) / nr, piece = strip % run * s->kc;
+    const int j = w->r.j0 + (strip / run + 1) * run * nr;
     if (run == 1 || j + run * nr > w->r.j1) return false;
     m->fetch = plan->job->B.rows + (s->pc + piece / run) * m->ld + j + piece % run * nr;
     m->run = run;
@@ -229,12 +210,8 @@ gemm_moves packed_plan_moves(const packed_walk *w, const packed_strip *s)
         fetch_strip(w, s, &m);
         return m;
     }
-    if (w->next.nc == 0 || B->pack) return m;
-    if (B->columns) {
-        move_columns(w, s, &m);
-    } else {
-        move_rows(w, s, &m);
-    }
+    if (w->next.nc == 0 || !B->rows) return m;
+    move_rows(w, s, &m);
     if (m.left && w->fetched.nc && !fetch_group(w, s, &m)) m.fetch = source_of(w, &w->fetched);
     return m;
 }

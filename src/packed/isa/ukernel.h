@@ -27,28 +27,22 @@
 #endif
 
 /*
- * Work for later strips of B that the tiles of this strip do between their steps of k: copy the
- * next strip, prefetch the one after it or a part of the next group. It is cut into pieces:
- *
- *   B by rows       a piece is one row of the strip
- *   B by columns    a piece is a block of `block` x `block` floats, which is transposed
- *
- * A tile does one piece before its first step and then one every `every` steps. The next tile goes
- * on where this one ended.
+ * Work for later strips of a B by rows that the tiles of this strip do between their steps of k:
+ * copy the next strip, prefetch the one after it or a part of the next group. A piece of it is one
+ * row of the strip. A tile does one piece before its first step and then one every `every` steps.
+ * The next tile goes on where this one ended.
  */
 typedef struct gemm_moves {
     int left, every;            /* left: pieces to be done */
-    size_t ld;                  /* distance between two rows of B, or two columns */
+    size_t ld;                  /* distance between two rows of B */
     int width;                  /* floats in a row of the strip: nr or wide */
     int cols;                   /* columns to be copied; zeroes fill the last vector */
     const float *copy;          /* the strip to be copied, or NULL */
     float *to;                  /* where it goes, rows `width` apart */
     const float *fetch;         /* what is prefetched to L2 next, or NULL */
-    int run, ahead;             /* B by rows: `run` parts of a row are fetched before the next row.
-                                   `ahead` of them are left in this row. */
+    int run, ahead;             /* `run` parts of a row are fetched before the next row. `ahead` of
+                                   them are left in this row. */
     bool once;                  /* prefetch without a copy in L3, where the processor can */
-    bool by_columns;            /* B by columns. Only then the next two count */
-    int kc, p;                  /* steps in the strips, and the next step of this block column */
 } gemm_moves;
 
 /*
@@ -409,7 +403,6 @@ typedef struct gemm_ukernel {
     int k_unit;                 /* kc of a plan is a multiple, where K has several blocks */
     gemm_a_home a_home;         /* of an A that is not packed */
     int tail_unit, tail_most;   /* N % tail_unit columns, if at most tail_most, go along K */
-    int block;                  /* rows and columns transposed at once; nr is a multiple */
     int panel_row;              /* mr, or more: whole vectors or halves of them */
     gemm_multiply_kernels gemm;
     gemm_pack_kernels pack;

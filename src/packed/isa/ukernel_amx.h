@@ -146,21 +146,17 @@ INLINE void amx_tile(const gemm_tile *t, int from, const bool two, const int nv)
 
 typedef void tile_fn(const gemm_tile *, int from);
 
-#define AMX_TILE(rows, two, nv)                                                                    \
-    static NOINLINE void JOIN(gemm_packed_##rows##x##nv##__, ISA)(const gemm_tile *t, int from)    \
+#define AMX_NAME(rows, nv) JOIN(gemm_packed_##rows##x##nv##__, ISA)
+#define AMX_TILE(rows, nv)                                                                         \
+    static NOINLINE void AMX_NAME(rows, nv)(const gemm_tile *t, int from)                          \
     {                                                                                              \
-        amx_tile(t, from, two, nv);                                                                \
+        amx_tile(t, from, rows == AMX_MR, nv);                                                     \
     }
-AMX_TILE(32, true, 3)
-AMX_TILE(32, true, 2)
-AMX_TILE(32, true, 1)
-AMX_TILE(16, false, 3)
-AMX_TILE(16, false, 2)
-AMX_TILE(16, false, 1)
+EACH_VECS(AMX_TILE, 16)
+EACH_VECS(AMX_TILE, 32)
 
-static tile_fn *const amx_tiles[2][NV] = {
-    {JOIN(gemm_packed_16x1__, ISA), JOIN(gemm_packed_16x2__, ISA), JOIN(gemm_packed_16x3__, ISA)},
-    {JOIN(gemm_packed_32x1__, ISA), JOIN(gemm_packed_32x2__, ISA), JOIN(gemm_packed_32x3__, ISA)}};
+#define AMX_ENTRY(rows, nv) AMX_NAME(rows, nv),
+static tile_fn *const amx_tiles[2][NV] = {{EACH_VECS(AMX_ENTRY, 16)}, {EACH_VECS(AMX_ENTRY, 32)}};
 
 /* Rows `from` .. from+rows of a tile, but for its A. */
 INLINE gemm_tile rows_of_tile(const gemm_tile *t, int from, int rows)

@@ -75,11 +75,12 @@ typedef void panel_fn(const gemm_tile *, float (*sums)[NR]);
     {                                                                                              \
         amx_sums(t, 0, rows == AMX_MR, nv, false, sums);                                           \
     }
-PANEL(16, 1) PANEL(16, 2) PANEL(16, 3) PANEL(32, 1) PANEL(32, 2) PANEL(32, 3)
+EACH_VECS(PANEL, 16)
+EACH_VECS(PANEL, 32)
 
-static panel_fn *const amx_panels[2][NV] = {
-    {PANEL_NAME(16, 1), PANEL_NAME(16, 2), PANEL_NAME(16, 3)},
-    {PANEL_NAME(32, 1), PANEL_NAME(32, 2), PANEL_NAME(32, 3)}};
+#define PANEL_ENTRY(rows, nv) PANEL_NAME(rows, nv),
+static panel_fn *const amx_panels[2][NV] = {{EACH_VECS(PANEL_ENTRY, 16)},
+                                            {EACH_VECS(PANEL_ENTRY, 32)}};
 
 /* Ends the sums of a group: those of places at[0], at[1] ... go to c. */
 INLINE void finish_group(const gemm_nchwc *l, const activation f, const int *at, int places,

@@ -35,12 +35,8 @@
 #define TAIL_UNIT 8
 #define TAIL_MOST 4
 #define ALONG_K_COLS 6
-#define EACH_ALONG_K(X) X(1) X(2) X(3) X(4) X(5) X(6)
-#define EACH_ROWS(X) X(1) X(2) X(3) X(4)
-#define EACH_VECS(X, r) X(r, 1) X(r, 2) X(r, 3)
 #define NCHWC_PLACES(nv) (12 / (nv))
 #define POOL_ROWS 3
-#define EACH_POOL_ROWS(X) X(1) X(2) X(3)
 #define TILE_TUNING
 
 typedef __m256 vec;

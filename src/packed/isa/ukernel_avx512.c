@@ -43,11 +43,7 @@
 #define TAIL_UNIT 16
 #define TAIL_MOST 9
 #define ALONG_K_COLS 9
-#define EACH_ALONG_K(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9)
-#define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
-#define EACH_VECS(X, r) X(r, 1) X(r, 2) X(r, 3)
 #define POOL_ROWS 6
-#define EACH_POOL_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
 
 /* With its default tuning gcc keeps addresses in vector registers. Reading one back waits for
    all FMAs before it. Functions of another tuning are inlined only if they are INLINE, so all parts

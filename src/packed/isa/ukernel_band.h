@@ -137,7 +137,7 @@ INLINE vec pooled_maximum(const vec sums[4], vec scale, vec shift, vec slope, co
 }
 
 /* The maxima of `rows` filters. */
-INLINE void store_pooled(const gemm_band_row *b, const int rows, const activation f, int i, int x,
+INLINE void store_pooled(const activation f, const gemm_band_row *b, const int rows, int i, int x,
                          vec acc[POOL_ROWS][4])
 {
     static const float one = 1;
@@ -165,11 +165,7 @@ INLINE void pooled_tile(const gemm_band_row *b, const int rows, int i, int x)
     }
     for (const int *taps = b->taps; a < end; ++a, taps += 2)
         pooled_step(a, b->K, rows, row, below, taps, acc);
-    if (b->slope > 0) {
-        store_pooled(b, rows, LEAKY, i, x, acc);
-    } else {
-        store_pooled(b, rows, BY_SIGN, i, x, acc);
-    }
+    BY_SLOPE(b->slope > 0, store_pooled, b, rows, i, x, acc);
 }
 
 /* The last vector ends with the row, and so overlaps the one before it. The compiler reads a copy

@@ -28,14 +28,10 @@
  *   TILES_WIDE          tiles in a wide strip
  *   WIDE_ROWS           as in gemm_ukernel
  *   TAIL_UNIT, TAIL_MOST    as in gemm_ukernel
- *   ALONG_K_COLS           tail columns at once, at most VL
- *   EACH_ALONG_K(X)        X(1) ... X(ALONG_K_COLS)
- *   EACH_ROWS(X)        X(1) ... X(MR)
- *   EACH_VECS(X, r)     X(r, 1) ... X(r, NV)
+ *   ALONG_K_COLS        tail columns at once, at most VL
  *   NCHWC_PLACES(nv)    places of a tile of nv groups, see ukernel_nchwc_product.h; need not be
  *                       defined
  *   POOL_ROWS           filters of a pooled tile, which has four accumulators for each
- *   EACH_POOL_ROWS(X)   X(1) ... X(POOL_ROWS)
  *   TILE_TUNING         attributes of the tile functions, or nothing
  *   isa_supported()     whether this processor runs it
  *
@@ -96,6 +92,22 @@
 #define UNROLL _Pragma("GCC unroll 16")
 #define ROLLED _Pragma("GCC unroll 1")
 #endif
+
+/* X(1) X(2) ... for functions of so many rows, columns or vectors. The counts are plain numbers. */
+#define LIST_1(X) X(1)
+#define LIST_2(X) LIST_1(X) X(2)
+#define LIST_3(X) LIST_2(X) X(3)
+#define LIST_4(X) LIST_3(X) X(4)
+#define LIST_6(X) LIST_4(X) X(5) X(6)
+#define LIST_8(X) LIST_6(X) X(7) X(8)
+#define LIST_9(X) LIST_8(X) X(9)
+#define VECS_1(X, r) X(r, 1)
+#define VECS_2(X, r) VECS_1(X, r) X(r, 2)
+#define VECS_3(X, r) VECS_2(X, r) X(r, 3)
+#define EACH_ROWS(X) JOIN(LIST_, MR)(X)
+#define EACH_VECS(X, r) JOIN(VECS_, NV)(X, r)
+#define EACH_ALONG_K(X) JOIN(LIST_, ALONG_K_COLS)(X)
+#define EACH_POOL_ROWS(X) JOIN(LIST_, POOL_ROWS)(X)
 
 #ifndef vfma_to
 #define vfma_to(c, a, b) ((c) = vfma(a, b, c))
@@ -165,7 +177,6 @@ const gemm_ukernel JOIN(gemm_ukernel_, ISA) = {
     .a_home = A_HOME,
     .tail_unit = TAIL_UNIT,
     .tail_most = TAIL_MOST,
-    .block = BLOCK,
     .panel_row = PANEL_ROW,
     .gemm.tile = tile,
 #if TURN

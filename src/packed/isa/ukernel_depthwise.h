@@ -165,9 +165,9 @@ INLINE void depthwise_sums(const int rows, const int across, const int size, con
 
 /* `rows` rows of filter f's output from row y on, which are at least a vector wide. The last
    vectors of a row end with it. */
-INLINE void depthwise_tiles(const gemm_depthwise *d, const int rows, const int size,
-                            const int stride, const activation activation, int f,
-                            const tap_weights *kept, const float *in, int y)
+INLINE void depthwise_tiles(const activation activation, const gemm_depthwise *d, const int rows,
+                            const int size, const int stride, int f, const tap_weights *kept,
+                            const float *in, int y)
 {
     const int across = vectors_across(rows), sums = rows * across;
     const int pitch = d->pitch, width = d->out_w;
@@ -213,11 +213,7 @@ INLINE void depthwise_channel(const gemm_depthwise *d, const int size, const int
     for (int y = y0; y < y1; y += rows) {
         const int at = lesser(y, y1 - rows);
         const float *in = band + (size_t)(at - y0) * stride * d->pitch;
-        if (d->slope > 0) {
-            depthwise_tiles(d, rows, size, stride, LEAKY, f, kept, in, at);
-        } else {
-            depthwise_tiles(d, rows, size, stride, BY_SIGN, f, kept, in, at);
-        }
+        BY_SLOPE(d->slope > 0, depthwise_tiles, d, rows, size, stride, f, kept, in, at);
     }
 }
 
@@ -304,11 +300,7 @@ INLINE void nchwc_depthwise_of(const activation f, const gemm_nchwc_depthwise *d
 
 INLINE void nchwc_depthwise_tiles(const gemm_nchwc_depthwise *d, const int size, const int stride)
 {
-    if (d->slope > 0) {
-        nchwc_depthwise_of(LEAKY, d, size, stride);
-    } else {
-        nchwc_depthwise_of(BY_SIGN, d, size, stride);
-    }
+    BY_SLOPE(d->slope > 0, nchwc_depthwise_of, d, size, stride);
 }
 
 INLINE bool nchwc_has_tiles(const gemm_nchwc_depthwise *d)

@@ -10,7 +10,6 @@
 #define TAIL_UNIT 4
 #define TAIL_MOST 3
 #define ALONG_K_COLS 3
-#define EACH_ALONG_K(X) X(1) X(2) X(3)
 #define TILE_TUNING
 
 #define vstore_low(p, v) vstore(p, v)

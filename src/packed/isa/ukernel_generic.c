@@ -20,18 +20,14 @@
 #endif
 #ifdef FUSED
 #define NV 1
-#define EACH_VECS(X, r) X(r, 1)
 #else
 #define NV 2
-#define EACH_VECS(X, r) X(r, 1) X(r, 2)
 #endif
 #define MR 4
 #define MC 128
 #define KC 256
 #define WIDE_ROWS 32
-#define EACH_ROWS(X) X(1) X(2) X(3) X(4)
 #define POOL_ROWS 2
-#define EACH_POOL_ROWS(X) X(1) X(2)
 #include "packed/isa/ukernel_four.h"
 
 typedef float vec __attribute__((vector_size(VL * sizeof(float))));

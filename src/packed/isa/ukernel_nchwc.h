@@ -26,11 +26,7 @@ INLINE void nchwc_depthwise_rows(const gemm_nchwc_depthwise *d, const int rows, 
         } else {
             depthwise_any(rows, d->size, d->stride, true, in, d->pitch, d->weights, acc);
         }
-        if (leaky) {
-            depthwise_store(LEAKY, rows, scale, shift, slope, out, row, false, acc);
-        } else {
-            depthwise_store(BY_SIGN, rows, scale, shift, slope, out, row, false, acc);
-        }
+        BY_SLOPE(leaky, depthwise_store, rows, scale, shift, slope, out, row, false, acc);
     }
 }
 

@@ -76,7 +76,7 @@ INLINE void nchwc_steps(const gemm_nchwc *l, const int places, const int nv,
 #endif
 
 /* The sums of places i .. i + places - 1 of nv groups, the first of which is `group`, go to C. */
-INLINE void nchwc_store(const gemm_nchwc *l, const int places, const int nv, const activation f,
+INLINE void nchwc_store(const activation f, const gemm_nchwc *l, const int places, const int nv,
                         int i, int group, vec acc[MOST_PLACES][NV])
 {
     const vec slope = vset1(l->slope);
@@ -98,19 +98,10 @@ INLINE void nchwc_tile(const gemm_nchwc *l, const int places, const int nv,
                        const gemm_nchwc_source source, int i, int group, const float *b)
 {
     vec acc[MOST_PLACES][NV];
-    UNROLL
-    for (int r = 0; r < places; ++r) {
-        UNROLL
-        for (int v = 0; v < nv; ++v) acc[r][v] = vzero();
-    }
+    clear(places, nv, acc);
     nchwc_steps(l, places, nv, source, i, b, acc);
-    if (l->slope == 1) {
-        nchwc_store(l, places, nv, LINEAR, i, group, acc);
-    } else if (l->slope > 0) {
-        nchwc_store(l, places, nv, LEAKY, i, group, acc);
-    } else {
-        nchwc_store(l, places, nv, BY_SIGN, i, group, acc);
-    }
+    if (l->slope == 1) nchwc_store(LINEAR, l, places, nv, i, group, acc);
+    else BY_SLOPE(l->slope > 0, nchwc_store, l, places, nv, i, group, acc);
 }
 
 /* Places from .. to - 1. The last tile ends with them, and so overlaps the one before it. */

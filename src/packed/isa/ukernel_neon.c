@@ -23,10 +23,7 @@
 #define MC 128
 #define KC 256
 #define WIDE_ROWS 64
-#define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
-#define EACH_VECS(X, r) X(r, 1) X(r, 2) X(r, 3)
 #define POOL_ROWS 6
-#define EACH_POOL_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
 #include "packed/isa/ukernel_four.h"
 
 typedef float element;

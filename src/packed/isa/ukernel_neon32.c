@@ -30,10 +30,7 @@
 #define MC 120
 #define KC 256
 #define WIDE_ROWS 64
-#define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
-#define EACH_VECS(X, r) X(r, 1) X(r, 2)
 #define POOL_ROWS 2
-#define EACH_POOL_ROWS(X) X(1) X(2)
 #include "packed/isa/ukernel_four.h"
 
 /* "t" stands for s0 to s31, and %y names one of them as an element of a vector. No fused

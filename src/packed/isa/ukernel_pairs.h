@@ -25,20 +25,18 @@
 #endif
 
 #ifdef own_sums
-#define TILE_NAME(nv) JOIN(gemm_packed_own_##nv##__, ISA)
-static NOINLINE void TILE_NAME(1)(const gemm_tile *t) { own_sums(t, 1); }
-static NOINLINE void TILE_NAME(2)(const gemm_tile *t) { own_sums(t, 2); }
-static NOINLINE void TILE_NAME(3)(const gemm_tile *t) { own_sums(t, 3); }
+#define OWN_NAME(unused, nv) JOIN(gemm_packed_own_##nv##__, ISA)
+#define OWN_SUMS_OF(unused, nv)                                                                    \
+    static NOINLINE void OWN_NAME(unused, nv)(const gemm_tile *t) { own_sums(t, nv); }
+EACH_VECS(OWN_SUMS_OF, 0)
+
+#define OWN_ENTRY(unused, nv) OWN_NAME(unused, nv),
+static void (*const own_tiles[NV])(const gemm_tile *) = {EACH_VECS(OWN_ENTRY, 0)};
 
 static void own_tile(const gemm_tile *t)
 {
-    gemm_moves *m = t->moves;
-    if (m->left) move_pieces(m, t->kc);
-    switch ((t->cols - 1) / VL) {
-    case 0: TILE_NAME(1)(t); break;
-    case 1: TILE_NAME(2)(t); break;
-    default: TILE_NAME(3)(t);
-    }
+    if (t->moves->left) move_pieces(t->moves, t->kc);
+    own_tiles[(t->cols - 1) / VL](t);
 }
 #endif
 

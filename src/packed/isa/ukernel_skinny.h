@@ -45,17 +45,11 @@ INLINE void add_so_many_rows(const int rows, int n, const float *x, const float 
     for (; j < n; j += VL) add_part(rows, lesser(n - j, VL), xp, m + j, ld, y + j);
 }
 
+#define ADD_ROWS(r) case r: add_so_many_rows(r, n, x, m, ld, y); break;
 static void add_rows(int rows, int n, const float *x, const float *m, size_t ld, float *y)
 {
     switch (rows) {
-    case 1: add_so_many_rows(1, n, x, m, ld, y); break;
-    case 2: add_so_many_rows(2, n, x, m, ld, y); break;
-    case 3: add_so_many_rows(3, n, x, m, ld, y); break;
-    case 4: add_so_many_rows(4, n, x, m, ld, y); break;
-    case 5: add_so_many_rows(5, n, x, m, ld, y); break;
-    case 6: add_so_many_rows(6, n, x, m, ld, y); break;
-    case 7: add_so_many_rows(7, n, x, m, ld, y); break;
-    case 8: add_so_many_rows(8, n, x, m, ld, y); break;
+    LIST_8(ADD_ROWS)
     default: add_so_many_rows(GEMM_ADD_ROWS, n, x, m, ld, y);
     }
 }
@@ -93,12 +87,11 @@ INLINE void dot_rows(const int rows, int n, const float *x, const float *m, size
     for (int r = 0; r < rows; ++r) y[r] = vsum(acc[r][0] + acc[r][1]);
 }
 
+#define DOT_ROWS(r) case r: dot_rows(r, n, x, m, ld, y); break;
 static void dots(int rows, int n, const float *x, const float *m, size_t ld, float *y)
 {
     switch (rows) {
-    case 1: dot_rows(1, n, x, m, ld, y); break;
-    case 2: dot_rows(2, n, x, m, ld, y); break;
-    case 3: dot_rows(3, n, x, m, ld, y); break;
+    LIST_3(DOT_ROWS)
     default: dot_rows(GEMM_DOT_ROWS, n, x, m, ld, y);
     }
 }

@@ -64,10 +64,14 @@ INLINE vec activate(const activation f, vec x, vec slope)
     return f == LEAKY ? vmax(x, slope * x) : vif_positive(x, slope * x);
 }
 
+/* function(f, ...) with a constant f. leaky: the slope is above 0. */
+#define BY_SLOPE(leaky, function, ...)                                                             \
+    ((leaky) ? function(LEAKY, __VA_ARGS__) : function(BY_SIGN, __VA_ARGS__))
+
 /* The same as store_sums for the last block of K of a job with an epilogue: scale, shift and
    activation. */
-INLINE void store_activated(const gemm_tile *t, const int rows, const int nv, const bool add,
-                            const activation f, vec acc[MR][NV])
+INLINE void store_activated(const activation f, const gemm_tile *t, const int rows, const int nv,
+                            const bool add, vec acc[MR][NV])
 {
     const vec slope = vset1(t->slope);
     static const float one = 1;
@@ -91,11 +95,7 @@ INLINE void store_activated(const gemm_tile *t, const int rows, const int nv, co
 /* Of one block of K. */
 INLINE void store_finished(const gemm_tile *t, const int rows, const int nv, vec acc[MR][NV])
 {
-    if (t->slope > 0) {
-        store_activated(t, rows, nv, false, LEAKY, acc);
-    } else {
-        store_activated(t, rows, nv, false, BY_SIGN, acc);
-    }
+    BY_SLOPE(t->slope > 0, store_activated, t, rows, nv, false, acc);
 }
 
 /* All branches come before the stores, so that none stands between them and delays the next
@@ -103,7 +103,7 @@ INLINE void store_finished(const gemm_tile *t, const int rows, const int nv, vec
 INLINE void store_whole(const gemm_tile *t, const int rows, const int nv, vec acc[MR][NV])
 {
     if (t->shift && t->add) {
-        store_activated(t, rows, nv, true, BY_SIGN, acc);
+        store_activated(BY_SIGN, t, rows, nv, true, acc);
     } else if (t->shift) {
         store_finished(t, rows, nv, acc);
     } else if (t->add) {
@@ -294,13 +294,12 @@ INLINE void do_all_side_work(const gemm_tile *t, const int rows, const int nv)
 }
 
 /* What is due before step `end`. */
-INLINE void do_side_work(side_work *w, const gemm_tile *t, int end, const int rows, const int nv,
-                         const bool by_columns)
+INLINE void do_side_work(side_work *w, const gemm_tile *t, int end, const int rows, const int nv)
 {
     gemm_moves *m = t->moves;
     if (w->move_at < end) {
         gemm_moves now = *m;
-        move_piece(&now, by_columns);
+        move_piece(&now);
         *m = now;
         w->move_at = now.left ? w->move_at + now.every : t->kc;
     }
@@ -311,11 +310,11 @@ INLINE void do_side_work(side_work *w, const gemm_tile *t, int end, const int ro
 }
 
 /*
- * A tile of rows x nv vectors. rows, nv and by_columns are constants in each of the functions
- * below, so the compiler leaves straight loops. With few steps there is no time to spread the side
- * work, and chunks of steps cost more than they gain.
+ * A tile of rows x nv vectors. Both are constants in each of the functions below, so the compiler
+ * leaves straight loops. With few steps there is no time to spread the side work, and chunks of
+ * steps cost more than they gain.
  */
-INLINE void tile_body(const gemm_tile *t, const int rows, const int nv, const bool by_columns)
+INLINE void tile_body(const gemm_tile *t, const int rows, const int nv)
 {
     const float *a = t->a, *a4 = t->a + 4 * t->a_row, *b = t->b;
     const size_t a_row = t->a_row, a_step = t->a_step, b_row = t->b_row;
@@ -333,7 +332,7 @@ INLINE void tile_body(const gemm_tile *t, const int rows, const int nv, const bo
         clear(rows, nv, acc);
         for (int p = 0; p < kc;) {
             const int end = lesser(p + work.chunk, kc);
-            do_side_work(&work, t, end, rows, nv, by_columns);
+            do_side_work(&work, t, end, rows, nv);
             for (; p < end; ++p) {
                 step(rows, nv, a, a4, a_row, b, acc);
                 a += a_step, a4 += a_step, b += b_row;
@@ -576,7 +575,7 @@ INLINE void sweep_panels(const gemm_sweep *s, int i, int panels, const int rows,
 #define TILE(r, v)                                                                                 \
     static NOINLINE TILE_TUNING void TILE_NAME(r, v)(const gemm_tile *t)                           \
     {                                                                                              \
-        tile_body(t, r, v, false);                                                                 \
+        tile_body(t, r, v);                                                                        \
     }                                                                                              \
     static NOINLINE TILE_TUNING void SWEEP_NAME(r, v)(const gemm_sweep *s, int i, int panels)      \
     {                                                                                              \
@@ -595,11 +594,6 @@ typedef void sweep_fn(const gemm_sweep *, int i, int panels);
 #define SWEEP_ROW(r) {EACH_VECS(SWEEP_ENTRY, r)},
 static sweep_fn *const sweeps[MR][NV] = {EACH_ROWS(SWEEP_ROW)};
 
-static NOINLINE TILE_TUNING void JOIN(gemm_packed_by_columns__, ISA)(const gemm_tile *t)
-{
-    tile_body(t, MR, NV, true);
-}
-
 /* A tile of a wide strip: tiles of NR columns side by side. */
 static void wide_tile(const gemm_tile *t)
 {
@@ -614,12 +608,9 @@ static void wide_tile(const gemm_tile *t)
     }
 }
 
-/* With B by columns only whole tiles have moves. */
 static void tile(const gemm_tile *t)
 {
-    if (t->moves->by_columns && t->rows == MR && t->cols == NR) {
-        JOIN(gemm_packed_by_columns__, ISA)(t);
-    } else if (t->cols <= NR) {
+    if (t->cols <= NR) {
         tiles[t->rows - 1][(t->cols - 1) / VL](t);
     } else {
         wide_tile(t);

@@ -19,6 +19,9 @@
 #define P GEMM_WINOGRAD_P
 #define Q GEMM_WINOGRAD_Q
 
+/* m is a constant in what this calls. */
+#define BY_M(m, function, ...) ((m) == 2 ? function(2, __VA_ARGS__) : function(4, __VA_ARGS__))
+
 enum { PANEL_ROW = (MR + 3) / 4 * 4 };
 
 /* ---- one pass ---- */
@@ -247,11 +250,7 @@ static NOINLINE void JOIN(gemm_winograd_input__, ISA)(const gemm_tiles *t, const
                                                       float *V, size_t point, size_t panel,
                                                       float *scratch)
 {
-    if (t->m == 2) {
-        transform_input(2, t, channel, V, point, panel, scratch);
-    } else {
-        transform_input(4, t, channel, V, point, panel, scratch);
-    }
+    BY_M(t->m, transform_input, t, channel, V, point, panel, scratch);
 }
 
 /* ---- filters ---- */
@@ -290,11 +289,7 @@ static NOINLINE void JOIN(gemm_winograd_filters__, ISA)(int m, const float *g, s
                                                         int filters, int channels, float *U,
                                                         size_t point, size_t step)
 {
-    if (m == 2) {
-        transform_filters(2, g, apart, filters, channels, U, point, step);
-    } else {
-        transform_filters(4, g, apart, filters, channels, U, point, step);
-    }
+    BY_M(m, transform_filters, g, apart, filters, channels, U, point, step);
 }
 
 /* ---- output ---- */
@@ -404,11 +399,7 @@ static NOINLINE void JOIN(gemm_winograd_output__, ISA)(const gemm_tiles *t, cons
                                                        size_t point, size_t ld,
                                                        const gemm_finish *f, float *output)
 {
-    if (t->m == 2) {
-        transform_output(2, t, M, point, ld, f, output);
-    } else {
-        transform_output(4, t, M, point, ld, f, output);
-    }
+    BY_M(t->m, transform_output, t, M, point, ld, f, output);
 }
 
 #undef P
