@@ -5,13 +5,17 @@
  * Of each layer a histogram of all inputs is kept, and some points of the output. The histogram
  * offers steps: percentiles, and the least squared error. The points tell which of them is best for
  * the output. The first layer and those before a detector stay in single precision, as in other
- * projects, because their error reaches the boxes at once.
+ * projects, because their error reaches the boxes at once. In a search they get steps too, because
+ * then the error of the network's outputs is measured.
  */
 #include "calibrate/calibrate.h"
 
 #include "calibrate/histogram.h"
+#include "calibrate/outputs.h"
 #include "calibrate/points.h"
+#include "int8/layer.h"
 #include "int8/scales.h"
+#include "op/op.h"
 #include "util/file.h"
 #include "util/forked.h"
 #include "util/started.h"
@@ -37,6 +41,7 @@ typedef struct layer {
     gemm_scale scale;
     long pictures;
     const char *stays;          /* why in single precision, or NULL */
+    const char *rule;           /* the same where no error of outputs is measured */
     gemm_points *points;        /* NULL where the layer stays */
     gemm_histogram input;
 } layer;
@@ -59,19 +64,38 @@ GEMM_IN_CHILD(after_fork)
 
 static const char boxes[] = "linear without batch norm: boxes";
 
-/* NULL, or why the layer stays in single precision, as far as that is known before it runs. */
-static const char *judge_kind(const conv_call *c, bool norm)
+static bool makes_boxes(const conv_call *c, bool norm)
 {
+    return c->activation == CONV_LINEAR && !norm && c->groups == 1;
+}
+
+/* NULL, or why the layer stays in single precision, as far as that is known before it runs. */
+static const char *judge_kind(const conv_call *c)
+{
+    const gemm_scale any = {.scale = 1};
     if (c->groups > 1) return c->groups == c->c ? "depthwise" : "groups";
     if (c->c <= PICTURE_CHANNELS) return "reads the picture";
     if (gemm_conv_taps(c) > GEMM_INT8_MOST_K) return "sums that are too long";
-    return c->activation == CONV_LINEAR && !norm ? boxes : NULL;
+    return gemm_int8_takes(c, &any, NULL) ? NULL : "few channels or places";
+}
+
+static const char *judge_rule(const conv_call *c, bool norm)
+{
+    if (gemm_int8_is_narrow(c)) return "1x1 with few channels";
+    return makes_boxes(c, norm) ? boxes : NULL;
+}
+
+/* A layer that stays. */
+static const char *judge(const conv_call *c, const char *rule)
+{
+    const char *why = judge_kind(c);
+    return why || gemm_outputs_are_kept() ? why : rule;
 }
 
 /* Whether the layer that ran behind this one makes boxes. */
 static bool is_at_boxes(const layer *l)
 {
-    return l->next && l->next->stays == boxes;
+    return l->next && l->next->rule == boxes;
 }
 
 static void stay(layer *l, const char *why)
@@ -88,7 +112,8 @@ static layer *make_layer(const conv_call *c, bool norm, uint64_t weights)
     if (!l) return NULL;
     l->scale = (gemm_scale){.weights = weights, .M = c->n, .N = gemm_conv_places(c),
                             .K = gemm_conv_taps(c), .snr = NAN};
-    l->stays = judge_kind(c, norm);
+    l->rule = judge_rule(c, norm);
+    l->stays = judge(c, l->rule);
     if (!l->stays && !(l->points = gemm_points_make(c))) l->stays = "no memory to measure it";
     if (all.last) all.last->next = l;
     else all.first = l;
@@ -102,24 +127,31 @@ static layer *find_layer(const conv_call *c, bool norm, uint64_t weights)
     const int M = c->n, K = gemm_conv_taps(c);
     for (layer *l = all.first; l; l = l->next) {
         if (l->scale.weights != weights || l->scale.M != M || l->scale.K != K) continue;
-        const char *why = judge_kind(c, norm);
+        const char *rule = judge_rule(c, norm), *why = judge(c, rule);
+        if (rule) l->rule = rule;
         if (why && !l->stays) stay(l, why);
         return l;
     }
     return make_layer(c, norm, weights);
 }
 
-void gemm_calibration_add(const conv_call *c, bool norm)
+static void add_input(const conv_call *c, bool norm)
 {
     const uint64_t weights = gemm_scales_fingerprint(c);
     const size_t floats = (size_t)c->batch * (size_t)c->c * (size_t)c->h * (size_t)c->w;
-    pthread_mutex_lock(&all.lock);
     layer *l = find_layer(c, norm, weights);
-    if (l) {
-        l->pictures += c->batch;
-        if (!gemm_histogram_add(&l->input, c->input, floats)) stay(l, "input that is not finite");
-        else if (l->points) gemm_points_add(l->points, c);
-    }
+    if (!l) return;
+    l->pictures += c->batch;
+    if (!gemm_histogram_add(&l->input, c->input, floats)) stay(l, "input that is not finite");
+    else if (l->points) gemm_points_add(l->points, c);
+}
+
+void gemm_calibration_add(const conv_call *c, bool norm, bool done)
+{
+    pthread_mutex_lock(&all.lock);
+    if (done && makes_boxes(c, norm))
+        gemm_outputs_add(c->output, (size_t)c->batch * (size_t)c->n * gemm_conv_outputs(c));
+    if (!gemm_outputs_are_compared()) add_input(c, norm);
     pthread_mutex_unlock(&all.lock);
 }
 
@@ -144,7 +176,16 @@ static void try_clip(layer *l, double clip, gemm_scale_method method)
     if (below < clip) try_step(l, step, (int)lrint(below / step) - 128, method);
 }
 
-static void choose(layer *l)
+/* Why a layer with a step stays where no error of outputs is measured. */
+static const char *judge_noise(const layer *l)
+{
+    if (l->rule) return l->rule;
+    if (l->scale.snr < gemm_least_snr) return "too much noise";
+    return is_at_boxes(l) && l->scale.snr < gemm_least_snr_at_boxes ? "too much noise before boxes"
+                                                                    : NULL;
+}
+
+static void choose(layer *l, bool searched)
 {
     static const double parts[] = {.9999, .9995, .999};
     if (!l->points) return;
@@ -152,9 +193,7 @@ static void choose(layer *l)
         try_clip(l, gemm_histogram_percentile(&l->input, parts[i]), GEMM_SCALE_PERCENTILE);
     try_clip(l, gemm_histogram_least_error(&l->input), GEMM_SCALE_ERROR);
     if (isnan(l->scale.snr)) stay(l, "no step fits its input");
-    else if (l->scale.snr < gemm_least_snr) stay(l, "too much noise");
-    else if (is_at_boxes(l) && l->scale.snr < gemm_least_snr_at_boxes)
-        stay(l, "too much noise before boxes");
+    else if (!searched && judge_noise(l)) stay(l, judge_noise(l));
     if (!l->stays) return;
     l->scale.scale = 0;
     l->scale.zero = 0;
@@ -239,9 +278,33 @@ static const char *replace(const char *path, bool only_try)
     return why;
 }
 
-const char *gemm_calibration_writable(const char *path)
+/* FOLDER/NAME of a folder with its slash. The caller frees it. */
+static const char *in_folder(gemm_text *path, const char *folder, const char *name)
+{
+    gemm_text_add(path, "%s%s", folder, name);
+    return gemm_text_whole(path);
+}
+
+static bool is_folder(const char *path)
+{
+    return *path && path[strlen(path) - 1] == '/';
+}
+
+/* Outputs that another process of this run keeps are left alone. */
+static const char *begin_search(const char *folder, bool compare)
+{
+    gemm_text path = {0};
+    const char *whole = in_folder(&path, folder, "outputs"), *why = strerror(ENOMEM);
+    if (whole) why = gemm_outputs_open(whole, compare);
+    if (why && !compare && errno == EEXIST) why = NULL;
+    gemm_text_free(&path);
+    return why;
+}
+
+const char *gemm_calibration_begin(const char *path, bool compare)
 {
     struct stat st;
+    if (is_folder(path)) return begin_search(path, compare);
     if (!*path) return "it names no file";
     if (!stat(path, &st) && !S_ISREG(st.st_mode)) return "it is no regular file";
     return replace(path, true);
@@ -280,24 +343,70 @@ static const char *replace_older(const void *data)
     return why;
 }
 
-static const char *write_locked(const target *t)
+/* Nothing is clipped: a rare input that is large may be what an object is known by. */
+static void widen(layer *l)
 {
-    if (!all.first) return all.child ? NULL : "no convolution ran as a whole layer";
-    for (layer *l = all.first; l; l = l->next) choose(l);
+    if (!l->points) return;
+    l->scale.snr = NAN;
+    try_clip(l, (double)l->input.most, GEMM_SCALE_RANGE);
+}
+
+static const char *write_steps(const target *t, bool searched)
+{
     gemm_text folder = {0};
     const char *end = strrchr(t->path, '/');
     gemm_text_add(&folder, "%.*s", end ? (int)(end + 1 - t->path) : 2, end ? t->path : "./");
     const char *whole = gemm_text_whole(&folder), *why = strerror(ENOMEM);
     if (whole) why = gemm_with_lock(whole, replace_older, t);
     gemm_text_free(&folder);
-    if (!why) print_table();
+    if (!why && !searched) print_table();
+    return why;
+}
+
+/* In a search FOLDER/wide follows, beside FOLDER/steps. */
+static const char *write_chosen(const char *path, int64_t began, bool searched)
+{
+    if (!all.first) return all.child ? NULL : "no convolution ran as a whole layer";
+    for (layer *l = all.first; l; l = l->next) choose(l, searched);
+    const char *why = write_steps(&(target){path, began}, searched);
+    if (why || !searched) return why;
+    gemm_text wide = {0};
+    for (layer *l = all.first; l; l = l->next) widen(l);
+    gemm_text_add(&wide, "%.*swide", (int)(strlen(path) - strlen("steps")), path);
+    why = gemm_text_whole(&wide) ? replace(wide.at, false) : strerror(ENOMEM);
+    gemm_text_free(&wide);
+    return why;
+}
+
+/* Only the first process of a run, because the pictures of another one are not those kept. */
+static const char *write_error(const char *path, double error)
+{
+    FILE *f = fopen(path, "wxe");
+    if (!f) return errno == EEXIST ? NULL : strerror(errno);
+    gemm_text text = {0};
+    gemm_text_add(&text, "%.6f\n", error);
+    const bool right = fputs(gemm_text_part(&text), f) >= 0;
+    gemm_text_free(&text);
+    return fclose(f) || !right ? strerror(errno) : NULL;
+}
+
+static const char *write_locked(const char *path, int64_t began)
+{
+    double error = 0;
+    gemm_text own = {0};
+    const bool compared = gemm_outputs_are_compared(), searched = gemm_outputs_close(&error);
+    const char *file = is_folder(path) ? in_folder(&own, path, compared ? "error" : "steps") : path;
+    const char *why = file ? NULL : strerror(ENOMEM);
+    if (file && compared && searched) why = write_error(file, error);
+    else if (file && !compared) why = write_chosen(file, began, searched && error == 0);
+    gemm_text_free(&own);
     return why;
 }
 
 const char *gemm_calibration_write(const char *path, int64_t began)
 {
     pthread_mutex_lock(&all.lock);
-    const char *why = write_locked(&(target){path, began});
+    const char *why = write_locked(path, began);
     forget();
     pthread_mutex_unlock(&all.lock);
     return why;

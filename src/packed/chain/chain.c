@@ -47,9 +47,11 @@ static bool adds_in_order(const conv_call *c, const gemm_ukernel *u)
 /* Sizes and a cut, without addresses. `cut` NULL: the best one. */
 static bool plan_chain(chain *l, const packed_chain_cut *cut, int threads)
 {
-    if (!can_run(l) || !adds_in_order(l->project, l->u)) return false;
+    if (!can_run(l)) return false;
+    if (!packed_chain_projects_quads(l) && !adds_in_order(l->project, l->u)) return false;
     if (!packed_adds_alike(gemm_conv_taps(l->depth), l->u)) return false;
-    if (l->expand && !l->quads && !adds_in_order(l->expand, l->u)) return false;
+    if (l->expand && !packed_chain_expands_quads(l) && !adds_in_order(l->expand, l->u))
+        return false;
     l->cut = cut ? *cut : packed_cut_chain(l->expand, l->depth, l->project, l->u, threads);
     return packed_chain_set_sizes(l);
 }
@@ -89,7 +91,7 @@ typedef struct facts {
     int threads, count, batch, c, h, w, wide, size, stride, pad, out_h, out_w, deep, n;
     conv_activation activation[PACKED_CHAIN_MOST];
     int shortcut;               /* 0: none, 1: one that can be added, 2: another */
-    int quads;                  /* 1: the first layer goes in 8 bits */
+    bool expands, projects;     /* in 8 bits */
 } facts;
 
 static facts facts_of(const conv_call *calls, int count, const layer_call *shortcut,
@@ -104,7 +106,7 @@ static facts facts_of(const conv_call *calls, int count, const layer_call *short
     f.out_h = d->out_h, f.out_w = d->out_w, f.deep = d->n;
     for (int i = 0; i < count; ++i) f.activation[i] = calls[i].activation;
     f.shortcut = !shortcut ? 0 : packed_can_add(shortcut) ? 1 : 2;
-    f.quads = quads != NULL;
+    f.expands = quads && quads->expand.b, f.projects = quads && quads->project.b;
     return f;
 }
 

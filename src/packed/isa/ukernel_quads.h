@@ -205,6 +205,32 @@ static void quantize(int n, int rows, const float *x, size_t ld, float inverse,
     }
 }
 
+enum { PLACES = 16 };           /* whose bytes lie together before they part to quads */
+
+INLINE void quantize_places(int n, int base_vl, const float *x, float inverse, int zero,
+                            gemm_quad *restrict quads, size_t ld)
+{
+    gemm_quad some[PLACES * GEMM_QUADS_MOST_VL / 4];
+    uint8_t *const bytes = (uint8_t *)some;
+    for (int j = 0; j < n * base_vl; ++j)
+        bytes[j] = (uint8_t)(gemm_int8_byte(x[j], inverse, zero) ^ (OFFSET ? 0x80 : 0));
+    for (int p = 0; p < base_vl / 4; ++p)
+        for (int i = 0; i < n; ++i) quads[p * ld + i] = some[i * (base_vl / 4) + p];
+}
+
+/* Known numbers make loops of vectors. */
+static void quantize_nchwc(int places, int base_vl, const float *x, float inverse, int zero,
+                           gemm_quad *quads, size_t ld)
+{
+    int i = 0;
+    for (; i + PLACES <= places; i += PLACES, x += PLACES * base_vl) {
+        if (base_vl == 16) quantize_places(PLACES, 16, x, inverse, zero, quads + i, ld);
+        else if (base_vl == 8) quantize_places(PLACES, 8, x, inverse, zero, quads + i, ld);
+        else quantize_places(PLACES, base_vl, x, inverse, zero, quads + i, ld);
+    }
+    quantize_places(places - i, base_vl, x, inverse, zero, quads + i, ld);
+}
+
 /* Whole pieces: the rest of the last one is overwritten, by the next run or row, or is slack. */
 static void pack(const gemm_quads_pack *p, gemm_quad *strip)
 {
@@ -224,5 +250,6 @@ static void pack(const gemm_quads_pack *p, gemm_quad *strip)
 extern const gemm_quads JOIN(gemm_quads_, ISA);
 const gemm_quads JOIN(gemm_quads_, ISA) = {
     .name = TEXT(ISA), .base = &BASE, .mr = MR, .nr = NR, .vl = VL, .offset = OFFSET,
-    .tile = tile, .nchwc = nchwc, .quantize = quantize, .pack = pack, .supported = quads_supported,
+    .tile = tile, .nchwc = nchwc, .quantize = quantize,
+    .quantize_nchwc = quantize_nchwc, .pack = pack, .supported = quads_supported,
 };
