@@ -11,7 +11,6 @@
 #include "calibrate/calibrate.h"
 
 #include "calibrate/histogram.h"
-#include "calibrate/outputs.h"
 #include "calibrate/points.h"
 #include "int8/layer.h"
 #include "int8/scales.h"
@@ -33,8 +32,8 @@
 
 const double gemm_least_snr = 36, gemm_least_snr_at_boxes = 40;
 
-/* The channels of a picture. */
-enum { PICTURE_CHANNELS = 3 };
+/* The channels of a picture; the error of a search that also stands for NaN. */
+enum { PICTURE_CHANNELS = 3, MOST_ERROR = 999 };
 
 typedef struct layer {
     struct layer *next;
@@ -46,16 +45,22 @@ typedef struct layer {
     gemm_histogram input;
 } layer;
 
+/* In a search `outputs` are those of the network, floats in the order in which they are computed. A
+   run in single precision keeps them, and one in 8 bits compares its own with them. */
 static struct {
     pthread_mutex_t lock;
     layer *first, *last;
-    bool child;                 /* of a fork */
+    bool child;                 /* of a fork: it takes no part in a search */
+    FILE *outputs;              /* NULL: there is no search */
+    bool compares, any, lost;   /* any: one came; lost: others than are kept, or not all */
+    double error;               /* largest |a - b| over the largest |b|, of a layer and picture */
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void after_fork(void)
 {
     pthread_mutex_init(&all.lock, NULL);
     all.first = all.last = NULL;
+    all.outputs = NULL;
     all.child = true;
 }
 GEMM_IN_CHILD(after_fork)
@@ -89,7 +94,7 @@ static const char *judge_rule(const conv_call *c, bool norm)
 static const char *judge(const conv_call *c, const char *rule)
 {
     const char *why = judge_kind(c);
-    return why || gemm_outputs_are_kept() ? why : rule;
+    return why || all.outputs ? why : rule;
 }
 
 /* Whether the layer that ran behind this one makes boxes. */
@@ -146,12 +151,33 @@ static void add_input(const conv_call *c, bool norm)
     else if (l->points) gemm_points_add(l->points, c);
 }
 
+static double compare(const float *x, size_t n)
+{
+    double most = 0, error = 0;
+    for (size_t i = 0; i < n; ++i) {
+        float kept = 0;
+        if (fread(&kept, sizeof kept, 1, all.outputs) != 1) all.lost = true;
+        const double off = fabs((double)x[i] - (double)kept);
+        most = fmax(most, fabs((double)kept));
+        error = off <= error ? error : off;     /* NaN stays */
+    }
+    const double part = error == 0 ? 0 : error / most;
+    return part < MOST_ERROR ? part : MOST_ERROR;
+}
+
+static void add_outputs(const float *x, size_t n)
+{
+    all.any = true;
+    if (all.compares) all.error = fmax(all.error, compare(x, n));
+    else if (fwrite(x, sizeof *x, n, all.outputs) != n) all.lost = true;
+}
+
 void gemm_calibration_add(const conv_call *c, bool norm, bool done)
 {
     pthread_mutex_lock(&all.lock);
-    if (done && makes_boxes(c, norm))
-        gemm_outputs_add(c->output, (size_t)c->batch * (size_t)c->n * gemm_conv_outputs(c));
-    if (!gemm_outputs_are_compared()) add_input(c, norm);
+    if (all.outputs && done && makes_boxes(c, norm))
+        add_outputs(c->output, (size_t)c->batch * (size_t)c->n * (size_t)gemm_conv_outputs(c));
+    if (!all.compares) add_input(c, norm);
     pthread_mutex_unlock(&all.lock);
 }
 
@@ -278,33 +304,43 @@ static const char *replace(const char *path, bool only_try)
     return why;
 }
 
-/* FOLDER/NAME of a folder with its slash. The caller frees it. */
-static const char *in_folder(gemm_text *path, const char *folder, const char *name)
-{
-    gemm_text_add(path, "%s%s", folder, name);
-    return gemm_text_whole(path);
-}
-
 static bool is_folder(const char *path)
 {
     return *path && path[strlen(path) - 1] == '/';
 }
 
-/* Outputs that another process of this run keeps are left alone. */
-static const char *begin_search(const char *folder, bool compare)
+/* Outputs that another process of this run keeps are left alone. They are written without a buffer,
+   because a child of fork would write that once more. */
+static const char *begin_search(const char *folder, bool compares)
 {
     gemm_text path = {0};
-    const char *whole = in_folder(&path, folder, "outputs"), *why = strerror(ENOMEM);
-    if (whole) why = gemm_outputs_open(whole, compare);
-    if (why && !compare && errno == EEXIST) why = NULL;
+    gemm_text_add(&path, "%soutputs", folder);
+    const char *whole = gemm_text_whole(&path);
+    errno = ENOMEM;
+    all.outputs = whole ? fopen(whole, compares ? "re" : "wxe") : NULL;
+    const char *why = all.outputs || (!compares && errno == EEXIST) ? NULL : strerror(errno);
+    if (all.outputs && !compares) setvbuf(all.outputs, NULL, _IONBF, 0);
+    all.compares = compares;
+    all.any = all.lost = false;
+    all.error = 0;
     gemm_text_free(&path);
     return why;
 }
 
-const char *gemm_calibration_begin(const char *path, bool compare)
+/* Whether there were outputs, and all went well. */
+static bool end_search(void)
+{
+    if (!all.outputs) return false;
+    if (all.compares && fgetc(all.outputs) != EOF) all.lost = true;
+    if (fclose(all.outputs)) all.lost = true;
+    all.outputs = NULL;
+    return all.any && !all.lost;
+}
+
+const char *gemm_calibration_begin(const char *path, bool compares)
 {
     struct stat st;
-    if (is_folder(path)) return begin_search(path, compare);
+    if (is_folder(path)) return begin_search(path, compares);
     if (!*path) return "it names no file";
     if (!stat(path, &st) && !S_ISREG(st.st_mode)) return "it is no regular file";
     return replace(path, true);
@@ -351,7 +387,7 @@ static void widen(layer *l)
     try_clip(l, (double)l->input.most, GEMM_SCALE_RANGE);
 }
 
-static const char *write_steps(const target *t, bool searched)
+static const char *write_steps(const target *t)
 {
     gemm_text folder = {0};
     const char *end = strrchr(t->path, '/');
@@ -359,47 +395,36 @@ static const char *write_steps(const target *t, bool searched)
     const char *whole = gemm_text_whole(&folder), *why = strerror(ENOMEM);
     if (whole) why = gemm_with_lock(whole, replace_older, t);
     gemm_text_free(&folder);
-    if (!why && !searched) print_table();
     return why;
 }
 
-/* In a search FOLDER/wide follows, beside FOLDER/steps. */
-static const char *write_chosen(const char *path, int64_t began, bool searched)
+/* FOLDER/steps and FOLDER/wide. */
+static const char *write_both(const char *folder, int64_t began)
 {
-    if (!all.first) return all.child ? NULL : "no convolution ran as a whole layer";
-    for (layer *l = all.first; l; l = l->next) choose(l, searched);
-    const char *why = write_steps(&(target){path, began}, searched);
-    if (why || !searched) return why;
-    gemm_text wide = {0};
-    for (layer *l = all.first; l; l = l->next) widen(l);
-    gemm_text_add(&wide, "%.*swide", (int)(strlen(path) - strlen("steps")), path);
-    why = gemm_text_whole(&wide) ? replace(wide.at, false) : strerror(ENOMEM);
+    gemm_text steps = {0}, wide = {0};
+    gemm_text_add(&steps, "%ssteps", folder);
+    gemm_text_add(&wide, "%swide", folder);
+    const char *why = strerror(ENOMEM);
+    if (gemm_text_whole(&steps) && gemm_text_whole(&wide))
+        why = write_steps(&(target){steps.at, began});
+    for (layer *l = all.first; l && !why; l = l->next) widen(l);
+    if (!why) why = replace(wide.at, false);
+    gemm_text_free(&steps);
     gemm_text_free(&wide);
     return why;
 }
 
-/* Only the first process of a run, because the pictures of another one are not those kept. */
-static const char *write_error(const char *path, double error)
-{
-    FILE *f = fopen(path, "wxe");
-    if (!f) return errno == EEXIST ? NULL : strerror(errno);
-    gemm_text text = {0};
-    gemm_text_add(&text, "%.6f\n", error);
-    const bool right = fputs(gemm_text_part(&text), f) >= 0;
-    gemm_text_free(&text);
-    return fclose(f) || !right ? strerror(errno) : NULL;
-}
-
 static const char *write_locked(const char *path, int64_t began)
 {
-    double error = 0;
-    gemm_text own = {0};
-    const bool compared = gemm_outputs_are_compared(), searched = gemm_outputs_close(&error);
-    const char *file = is_folder(path) ? in_folder(&own, path, compared ? "error" : "steps") : path;
-    const char *why = file ? NULL : strerror(ENOMEM);
-    if (file && compared && searched) why = write_error(file, error);
-    else if (file && !compared) why = write_chosen(file, began, searched && error == 0);
-    gemm_text_free(&own);
+    const bool searched = end_search();
+    if (all.compares && searched)
+        fprintf(stderr, "gemm: GEMM_CALIBRATE: error %ld millionths\n", lround(all.error * 1e6));
+    if (all.compares || !all.first)
+        return all.compares || all.child ? NULL : "no convolution ran as a whole layer";
+    for (layer *l = all.first; l; l = l->next) choose(l, searched);
+    const char *why = is_folder(path) ? write_both(path, began)
+                                      : write_steps(&(target){path, began});
+    if (!why && !searched) print_table();
     return why;
 }
 

@@ -24,11 +24,12 @@ extern const double gemm_least_snr_at_boxes;
 /*
  * The file, or FOLDER/ for a search, which is named with its slash: `darknet-gemm calibrate` tries
  * which layers may go in 8 bits. In single precision FOLDER/steps gets a step for each layer that
- * may, FOLDER/wide the same without a clip, and FOLDER/outputs the network's outputs (outputs.h).
- * With `compare` those of a row in 8 bits are compared with these, and FOLDER/error gets the
- * difference. Returns NULL, or why that cannot be; valid until the next call of strerror.
+ * may, FOLDER/wide the same without a clip, and FOLDER/outputs what the convolutions before yolo
+ * and region compute. With `compares` a row in 8 bits computes these once more, and a line on
+ * stderr says by how much they differ. Returns NULL, or why that cannot be; valid until the next
+ * call of strerror.
  */
-const char *gemm_calibration_begin(const char *path, bool compare);
+const char *gemm_calibration_begin(const char *path, bool compares);
 
 /* Shows the input of a convolution, with batch norm folded in; `norm`: it has one; `done`: its
    output is there. Memory that is missing leaves the layer in single precision. */

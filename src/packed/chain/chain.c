@@ -48,10 +48,9 @@ static bool adds_in_order(const conv_call *c, const gemm_ukernel *u)
 static bool plan_chain(chain *l, const packed_chain_cut *cut, int threads)
 {
     if (!can_run(l)) return false;
-    if (!packed_chain_projects_quads(l) && !adds_in_order(l->project, l->u)) return false;
+    if (!l->project_q && !adds_in_order(l->project, l->u)) return false;
     if (!packed_adds_alike(gemm_conv_taps(l->depth), l->u)) return false;
-    if (l->expand && !packed_chain_expands_quads(l) && !adds_in_order(l->expand, l->u))
-        return false;
+    if (l->expand && !l->expand_q && !adds_in_order(l->expand, l->u)) return false;
     l->cut = cut ? *cut : packed_cut_chain(l->expand, l->depth, l->project, l->u, threads);
     return packed_chain_set_sizes(l);
 }
@@ -61,7 +60,8 @@ static chain chain_of(const conv_call *calls, int count, const layer_call *short
 {
     return (chain){.expand = count == 3 ? calls : NULL, .depth = calls + count - 2,
                    .project = calls + count - 1, .shortcut = shortcut, .u = context->isa,
-                   .quads = quads,
+                   .quads = quads, .expand_q = quads ? quads->expand : NULL,
+                   .project_q = quads ? quads->project : NULL,
                    .output = shortcut ? shortcut->output : calls[count - 1].output};
 }
 
@@ -106,7 +106,7 @@ static facts facts_of(const conv_call *calls, int count, const layer_call *short
     f.out_h = d->out_h, f.out_w = d->out_w, f.deep = d->n;
     for (int i = 0; i < count; ++i) f.activation[i] = calls[i].activation;
     f.shortcut = !shortcut ? 0 : packed_can_add(shortcut) ? 1 : 2;
-    f.expands = quads && quads->expand.b, f.projects = quads && quads->project.b;
+    f.expands = quads && quads->expand, f.projects = quads && quads->project;
     return f;
 }
 
@@ -118,7 +118,7 @@ static void set_addresses(chain *planned, const chain *l)
 {
     planned->expand = l->expand, planned->depth = l->depth, planned->project = l->project;
     planned->shortcut = l->shortcut;
-    planned->quads = l->quads;
+    planned->quads = l->quads, planned->expand_q = l->expand_q, planned->project_q = l->project_q;
     planned->output = l->output;
 }
 

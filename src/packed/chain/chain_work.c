@@ -64,7 +64,7 @@ static void set_rows(chain *l, int rows)
     l->pitch = max_int(d->pad + d->w, (d->out_w - 1) * d->stride + d->size) * vl;
     l->wide_ld = apart((size_t)l->wide_rows * (size_t)l->pitch);
     l->deep_ld = l->narrow_ld = apart((size_t)rows * (size_t)d->out_w * (size_t)vl);
-    l->quads_ld = packed_chain_projects_quads(l) ? (size_t)rows * (size_t)d->out_w : 0;
+    l->quads_ld = l->project_q ? (size_t)rows * (size_t)d->out_w : 0;
 }
 
 /* The most places of a product. */
@@ -189,20 +189,25 @@ static void clear_rows(const chain *l, const parts *s, int from, int to)
     }
 }
 
-static void expand_quads(const chain *l, const parts *s, int image, int row, int places, float *to)
+/* `places` by whole vectors of channels. The pointers of `q` are those of the first channel. */
+static void multiply_quads(const chain *l, const conv_call *c, const packed_chain_product *q,
+                           int channels, int places, const gemm_quad *a, size_t a_ld, float *to,
+                           size_t ld, const int *at)
 {
-    const conv_call *e = l->expand;
-    const packed_chain_quads *q = l->quads;
-    const size_t area = (size_t)e->h * e->w;
     const gemm_quads_nchwc product = {
-        .places = places, .channels = e->n, .quads = planes_of(e),
-        .a = q->a + (size_t)image * planes_of(e) * area + row, .a_ld = area,
-        .b = q->expand.b, .start = q->expand.start, .scale = q->expand.scale,
-        .shift = q->expand.shift,
-        .slope = gemm_slope(e->activation),
-        .c = to, .group = l->u->vl, .c_ld = l->wide_ld, .at = s->at_wide,
+        .places = places, .channels = channels, .quads = planes_of(c), .a = a, .a_ld = a_ld,
+        .b = q->b, .start = q->start, .scale = q->scale, .shift = q->shift,
+        .slope = gemm_slope(c->activation), .c = to, .group = l->u->vl, .c_ld = ld, .at = at,
     };
-    q->kernels->nchwc(&product);
+    l->quads->kernels->nchwc(&product);
+}
+
+/* The product from channel `first` on. */
+static packed_chain_product from_channel(const packed_chain_product *q, const conv_call *c,
+                                         int first)
+{
+    return (packed_chain_product){q->b + (size_t)first * planes_of(c), q->start + first,
+                                  q->scale + first, q->shift + first};
 }
 
 /* Rows y .. y + rows - 1 of the map go to wide row `at` and on. */
@@ -211,8 +216,10 @@ static void bring_rows(const chain *l, const parts *s, int image, int y, int row
     const conv_call *e = l->expand, *d = l->depth;
     const size_t area = (size_t)d->h * d->w, row = (size_t)y * d->w;
     float *const to = s->wide + (size_t)at * l->pitch + (size_t)d->pad * l->u->vl;
-    if (packed_chain_expands_quads(l)) {
-        expand_quads(l, s, image, (int)row, rows * e->w, to);
+    if (l->expand_q) {
+        const gemm_quad *a = l->quads->a + (size_t)image * planes_of(e) * area + row;
+        multiply_quads(l, e, l->expand_q, e->n, rows * e->w, a, area, to, l->wide_ld,
+                       s->at_wide);
         return;
     }
     if (e) {
@@ -290,14 +297,9 @@ static void project_quads(const chain *l, const parts *s, int first, int channel
     for (int p = 0; p < planes; p += vl / 4)
         q->kernels->quantize_nchwc(places, vl, s->deep + (size_t)(p * 4 / vl) * l->deep_ld,
                                    q->inverse, q->zero, s->quads + p * l->quads_ld, l->quads_ld);
-    const gemm_quads_nchwc product = {
-        .places = places, .channels = channels, .quads = planes,
-        .a = s->quads, .a_ld = l->quads_ld, .b = q->project.b + (size_t)first * planes,
-        .start = q->project.start + first, .scale = q->project.scale + first,
-        .shift = q->project.shift + first, .slope = gemm_slope(l->project->activation),
-        .c = s->narrow, .group = vl, .c_ld = l->narrow_ld, .at = s->at_deep,
-    };
-    q->kernels->nchwc(&product);
+    const packed_chain_product some = from_channel(l->project_q, l->project, first);
+    multiply_quads(l, l->project, &some, channels, places, s->quads, l->quads_ld, s->narrow,
+                   l->narrow_ld, s->at_deep);
 }
 
 /* Output channels first .. first + channels - 1, `places` from place `from` of an image on. Place
@@ -307,7 +309,7 @@ static void project(const chain *l, const parts *s, int image, int first, int ch
 {
     const conv_call *p = l->project;
     const size_t area = (size_t)p->h * p->w, at = (image * p->n + first) * area + from;
-    if (packed_chain_projects_quads(l)) project_quads(l, s, first, channels, places);
+    if (l->project_q) project_quads(l, s, first, channels, places);
     else project_floats(l, s, first, channels, places);
     l->u->reorder.from_nchwc(places, channels, s->narrow, l->narrow_ld, l->output + at, area);
     if (l->shortcut) packed_add_shortcut(l->u, l->shortcut, at, channels, places, area);
@@ -357,18 +359,8 @@ typedef struct phases {
 typedef struct part {
     conv_call expand, depth;
     packed_chain_quads quads;
+    packed_chain_product product;
 } part;
-
-static void cut_quads(chain *l, packed_chain_quads *q, int image, int first)
-{
-    *q = *l->quads;
-    q->a += (size_t)image * planes_of(l->expand) * l->expand->h * l->expand->w;
-    q->expand.b += (size_t)first * planes_of(l->expand);
-    q->expand.start += first;
-    q->expand.scale += first;
-    q->expand.shift += first;
-    l->quads = q;
-}
 
 static void cut_part(chain *l, part *p, int image, int first, int channels)
 {
@@ -379,7 +371,13 @@ static void cut_part(chain *l, part *p, int image, int first, int channels)
     d->shift += first;
     if (!l->expand) d->input += (image * d->c + first) * area;
     l->depth_w += (size_t)first * d->size * d->size;
-    if (packed_chain_expands_quads(l)) cut_quads(l, &p->quads, image, first);
+    if (l->expand_q) {
+        p->quads = *l->quads;
+        p->quads.a += (size_t)image * planes_of(l->expand) * area;
+        p->product = from_channel(l->expand_q, l->expand, first);
+        l->quads = &p->quads;
+        l->expand_q = &p->product;
+    }
     if (l->expand) {
         *e = *l->expand;
         if (e->scale) e->scale += first;
@@ -450,16 +448,15 @@ bool packed_chain_run(chain *l, const conv_call *calls, int count, const gemm_co
     void *own[PACKED_CHAIN_MOST] = {NULL};
     const float *w[PACKED_CHAIN_MOST] = {NULL};
     bool done = true;
-    const bool expands = packed_chain_expands_quads(l);
-    const int end = packed_chain_projects_quads(l) ? count - 1 : count;
-    for (int i = expands ? 1 : 0; i < end && done; ++i) {
+    const int end = l->project_q ? count - 1 : count;
+    for (int i = l->expand_q ? 1 : 0; i < end && done; ++i) {
         gemm_kept *kept = context->chain_kept ? context->chain_kept[i] : NULL;
         w[i] = packed_arrange(&calls[i], l->u, kept, &own[i]);
         done = w[i];
     }
     l->expand_w = w[0], l->depth_w = w[count - 2], l->project_w = w[count - 1];
     const int threads = context->threads;
-    done = done && !(expands && l->quads->round(l->quads->job, threads)) &&
+    done = done && !(l->expand_q && l->quads->round(l->quads->job, threads)) &&
            !(l->cut.by_phases ? run_phases : run_bands)(l, threads);
     for (int i = 0; i < count; ++i) free(own[i]);
     return done;

@@ -13,7 +13,7 @@ typedef struct packed_chain_cut {
     int step;                   /* phases: places of the output in a chunk of the second phase */
 } packed_chain_cut;
 
-/* A 1x1 layer in whole numbers of 8 bits: members of gemm_quads_nchwc. b NULL: one of floats. */
+/* A 1x1 layer in whole numbers of 8 bits: members of gemm_quads_nchwc. */
 typedef struct packed_chain_product {
     const gemm_quad *b;
     const int32_t *start;
@@ -23,7 +23,7 @@ typedef struct packed_chain_product {
 /* The 1x1 layers of a chain that are so. */
 typedef struct packed_chain_quads {
     const gemm_quads *kernels;  /* their vl divides that of the context's micro-kernels */
-    packed_chain_product expand, project;
+    const packed_chain_product *expand, *project;   /* NULL: one of floats */
     const gemm_quad *a;         /* of expand: planes of all images, one behind the other */
     int (*round)(void *job, int threads);       /* writes them. -1: no memory */
     void *job;
@@ -39,6 +39,7 @@ typedef struct packed_chain_job {
     const layer_call *shortcut;         /* NULL: none */
     const float *expand_w, *depth_w, *project_w;    /* arranged: nchwc.h */
     const packed_chain_quads *quads;    /* NULL: none is in 8 bits */
+    const packed_chain_product *expand_q, *project_q;   /* its own; in phases, of some channels */
     float *output;                      /* of the last layer */
     const gemm_ukernel *u;
     bool declined;                      /* the layers run one by one */
@@ -50,16 +51,6 @@ typedef struct packed_chain_job {
                                            In phases deep has all rows of the map */
     size_t quads_ld;                    /* quads of a plane of deep in 8 bits; 0: it stays floats */
 } packed_chain_job;
-
-static inline bool packed_chain_expands_quads(const packed_chain_job *l)
-{
-    return l->quads && l->quads->expand.b;
-}
-
-static inline bool packed_chain_projects_quads(const packed_chain_job *l)
-{
-    return l->quads && l->quads->project.b;
-}
 
 /* The cut of the least estimated time: chain_cut.c. expand may be NULL. */
 packed_chain_cut packed_cut_chain(const conv_call *expand, const conv_call *depth,

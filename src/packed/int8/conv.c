@@ -502,32 +502,26 @@ static bool get_part(chain_part *p, gemm_kept *kept)
     return data || !p->scale;
 }
 
-static packed_chain_product product_of(const chain_part *p, float *memory)
-{
-    float *const shift = memory + padded_rows(&p->l);
-    make_scales(&p->l, &p->f, p->scale->scale, memory, shift);
-    return (packed_chain_product){p->f.panels, p->f.start, memory, shift};
-}
-
 static gemm_status run_parts(const chain_part *expand, const chain_part *project,
                              const conv_call *c, int count, const layer_call *shortcut,
                              const gemm_context *context)
 {
     const size_t first = expand->scale ? call_floats(&expand->l) : 0;
-    const size_t second = project->scale ? 2 * (size_t)padded_rows(&project->l) : 0;
-    packed_workspace *w = packed_take_workspace(first + second);
+    const size_t rows = project->scale ? (size_t)padded_rows(&project->l) : 0;
+    packed_workspace *w = packed_take_workspace(first + 2 * rows);
     if (!w) return GEMM_DECLINED;
     job j = {.l = expand->l, .f = expand->f};
-    packed_chain_quads q = {.kernels = project->l.kernels};
-    if (expand->scale) {
-        start_job(&j, expand->scale, w->data);
-        q.expand = (packed_chain_product){j.f.panels, j.f.start, j.scale, j.shift};
-        q.a = j.image, q.round = round_image, q.job = &j;
-    }
-    if (project->scale) {
-        q.project = product_of(project, w->data + first);
-        q.inverse = 1 / project->scale->scale, q.zero = project->scale->zero;
-    }
+    float *const scale = w->data + first, *const shift = scale + rows;
+    if (expand->scale) start_job(&j, expand->scale, w->data);
+    if (rows) make_scales(&project->l, &project->f, project->scale->scale, scale, shift);
+    const packed_chain_product one = {j.f.panels, j.f.start, j.scale, j.shift};
+    const packed_chain_product two = {project->f.panels, project->f.start, scale, shift};
+    const packed_chain_quads q = {.kernels = project->l.kernels,
+                                  .expand = expand->scale ? &one : NULL,
+                                  .project = rows ? &two : NULL,
+                                  .a = j.image, .round = round_image, .job = &j,
+                                  .inverse = rows ? 1 / project->scale->scale : 0,
+                                  .zero = rows ? project->scale->zero : 0};
     const gemm_status status = packed_chain(c, count, shortcut, &q, context);
     packed_give_workspace(w);
     return status;
