@@ -79,13 +79,13 @@ static const char *judge_kind(const conv_call *c)
 {
     const gemm_scale any = {.scale = 1};
     if (c->groups > 1) return c->groups == c->c ? "depthwise" : "groups";
-    if (c->c <= PICTURE_CHANNELS) return "reads the picture";
     if (gemm_conv_taps(c) > GEMM_INT8_MOST_K) return "sums that are too long";
     return gemm_int8_takes(c, &any, NULL) ? NULL : "few channels or places";
 }
 
 static const char *judge_rule(const conv_call *c, bool norm)
 {
+    if (c->c <= PICTURE_CHANNELS) return "reads the picture";
     if (gemm_int8_is_narrow(c)) return "1x1 with few channels";
     return makes_boxes(c, norm) ? boxes : NULL;
 }

@@ -15,9 +15,9 @@ bool gemm_int8_is_narrow(const conv_call *c)
 /* Where a filter sees few channels, or meets one place, there is no product of matrices. */
 bool gemm_int8_takes(const conv_call *c, const gemm_scale *scale, const char *way)
 {
-    enum { FEW = 4, MOST_STRIDE = 8 };
+    enum { FEW_CHANNELS = 2, FEW_FILTERS = 4, MOST_STRIDE = 8 };
     return scale && scale->scale > 0 && !way && c->activation != CONV_LOGISTIC &&
-           c->c / c->groups > FEW && c->n / c->groups > FEW &&
+           c->c / c->groups > FEW_CHANNELS && c->n / c->groups > FEW_FILTERS &&
            !(scale->by_noise && gemm_int8_is_narrow(c)) &&
            c->size * c->size <= GEMM_INT8_MOST_TAPS && c->stride <= MOST_STRIDE &&
            !gemm_conv_is_dots(c) && gemm_conv_taps(c) <= GEMM_INT8_MOST_K;

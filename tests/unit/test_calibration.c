@@ -533,7 +533,7 @@ static void test_same_weights(void)
 
 static const conv_shape of_boxes = {"", 1, 1, 16, 12, 12, 18, 1, 1, 0};
 
-/* A pass: a layer, and one of boxes whose output i is i + 1, but the last of each that is `last`. */
+/* Layers of boxes: output i is i + 1, but the last one is `last`. */
 static void pass(int count, float last)
 {
     for (int k = 0; k < count; ++k) {
@@ -570,7 +570,7 @@ static long error_of_run(const char *search, int passes, float last)
     return error;
 }
 
-/* Both files have a step for each layer but the picture's. `wide` clips nothing. */
+/* Both files have a step for each layer but the depthwise one. `wide` clips nothing. */
 static const char *judge_steps(const char *search)
 {
     static const char *const names[] = {"steps", "wide"};
@@ -578,7 +578,7 @@ static const char *judge_steps(const char *search)
     for (int i = 0; i < 2; ++i) {
         snprintf(path, sizeof path, "%.60s%s", search, names[i]);
         gemm_scales s = read_file();
-        if (s.count != 3) wrong = "it has not one line for each layer";
+        if (s.count != 4) wrong = "it has not one line for each layer";
         for (int k = 0; k < s.count; ++k)
             if ((s.layers[k].scale > 0) != (k > 0)) wrong = "a layer of the wrong kind stays";
         if (!wrong && i != (s.layers[1].method == GEMM_SCALE_RANGE)) wrong = "another clip";
@@ -592,6 +592,7 @@ static const char *judge_steps(const char *search)
 
 static void test_search(void)
 {
+    static const conv_shape depthwise = {"", 1, 8, 8, 12, 12, 8, 3, 1, 1};
     static const conv_shape picture = {"", 1, 1, 3, 12, 12, 8, 3, 1, 1};
     static const struct run {
         int passes;
@@ -603,11 +604,12 @@ static void test_search(void)
     strcpy(before, path);
     snprintf(search, sizeof search, "%.50s/", folder);
     const char *wrong = gemm_calibration_begin(search, false);
-    add(&picture, CONV_LEAKY, true, 1);
+    add(&depthwise, CONV_LEAKY, true, 1);
     conv_call c = make_conv(&middle, CONV_LEAKY, 2);
     ((float *)c.input)[5] = 50;
     gemm_calibration_add(&c, true, true);
     conv_shape_free(&c);
+    add(&picture, CONV_LEAKY, true, 1);
     pass(2, 2592);
     if (!wrong) wrong = gemm_calibration_write(search, 0);
     report_judged("search-steps", wrong ? wrong : judge_steps(search));
@@ -621,7 +623,7 @@ static void test_search(void)
     if (write_file()) abort();
     gemm_scales s = read_file();
     report_judged("search-second-stays", s.count == 1 && !(s.layers[0].scale > 0)
-                                         ? NULL : "a layer that no error was measured for has a step");
+                                         ? NULL : "a layer without an error has a step");
     gemm_scales_free(&s);
     unlink(path);
     snprintf(name, sizeof name, "%soutputs", search);

@@ -183,6 +183,7 @@ static void place_row(const job *j, const gemm_quad *from, gemm_quad *row)
     for (int s = 0; s < S; ++s) {
         const int skip = (s - c->pad % S + S) % S;      /* columns before the part's first one */
         gemm_quad *to = row + (size_t)s * l->part + (c->pad + skip) / S;
+#pragma GCC unroll 4
         for (int i = skip; i < n; i += S) *to++ = from[i];
     }
 }

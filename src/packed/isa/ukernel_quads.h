@@ -185,24 +185,25 @@ static void nchwc(const gemm_quads_nchwc *l)
 
 /* ---- the image ---- */
 
-static void quantize(int n, int rows, const float *x, size_t ld, float inverse,
-                     int zero, gemm_quad *restrict quads)
+/* `rows` is known, so the loop is one of vectors. */
+INLINE void quantize_rows(int n, const int rows, const float *x, size_t ld, float inverse, int zero,
+                          gemm_quad *restrict quads)
 {
-    const gemm_quad flip = OFFSET ? 0x80808080 : 0;
-    if (rows == 4) {
-        for (int j = 0; j < n; ++j)
-            quads[j] = (gemm_int8_byte(x[j], inverse, zero) |
-                        gemm_int8_byte(x[ld + j], inverse, zero) << 8 |
-                        gemm_int8_byte(x[2 * ld + j], inverse, zero) << 16 |
-                        gemm_int8_byte(x[3 * ld + j], inverse, zero) << 24) ^ flip;
-        return;
-    }
     for (int j = 0; j < n; ++j) {
-        gemm_quad q = 0;
-        for (int i = 0; i < rows; ++i)
-            q |= gemm_int8_byte(x[i * ld + j], inverse, zero) << 8 * i;
-        quads[j] = q ^ flip;
+        gemm_quad q = OFFSET ? 0x80808080 : 0;
+#pragma GCC unroll 4
+        for (int i = 0; i < rows; ++i) q ^= gemm_int8_byte(x[i * ld + j], inverse, zero) << 8 * i;
+        quads[j] = q;
     }
+}
+
+static void quantize(int n, int rows, const float *x, size_t ld, float inverse, int zero,
+                     gemm_quad *quads)
+{
+    if (rows == 4) quantize_rows(n, 4, x, ld, inverse, zero, quads);
+    else if (rows == 3) quantize_rows(n, 3, x, ld, inverse, zero, quads);
+    else if (rows == 2) quantize_rows(n, 2, x, ld, inverse, zero, quads);
+    else quantize_rows(n, 1, x, ld, inverse, zero, quads);
 }
 
 enum { PLACES = 16 };           /* whose bytes lie together before they part to quads */
