@@ -550,7 +550,7 @@ static void pass(int count, float last)
 static long error_of_run(const char *search, int passes, float last)
 {
     char said[96] = "";
-    long error = -1;
+    long error = -100;
     if (gemm_calibration_begin(search, true)) return error;
     pass(passes, last);
     fflush(stderr);
@@ -564,7 +564,7 @@ static long error_of_run(const char *search, int passes, float last)
     FILE *f = fopen(path, "r");
     if (why || (f && fgets(said, sizeof said, f) &&
                 sscanf(said, "gemm: GEMM_CALIBRATE: error %ld millionths", &error) != 1))
-        error = -2;
+        error = -200;
     if (f) fclose(f);
     unlink(path);
     return error;
@@ -599,7 +599,7 @@ static void test_search(void)
         float last;
         long error;
     } runs[] = {{2, 2592, 0}, {2, 2592 - 259.2f, 100000}, {2, NAN, 999000000},
-                {1, 2592, -1}, {3, 2592, -1}};
+                {1, 2592, -100}, {3, 2592, -100}};
     char before[sizeof path], search[64], name[96];
     strcpy(before, path);
     snprintf(search, sizeof search, "%.50s/", folder);
