@@ -29,8 +29,8 @@ detect-all: all default-weights $(OUT)/bench/detect_all ## detect: seconds of ea
 	    --out "$$result/table.txt" \
 	    $(call quote,$(CFG)) "$$weights" $(IMAGES); $(call close_result,0 1,table.txt)
 
-calibrate: all default-weights ## detect: the steps of 8 bits for GEMM_IMPL=packed_int8: CFG WEIGHTS IMAGES
-	@$(SET_WEIGHTS); bench/calibrate/calibrate.sh ./darknet $(call quote,$(CFG)) "$$weights" $(IMAGES)
+calibrate: all default-weights ## detect: the steps of 8 bits for GEMM_IMPL=packed_int8: CFG WEIGHTS IMAGES ERROR=0.05
+	@$(SET_WEIGHTS); bench/calibrate/calibrate.sh $(if $(ERROR),--error $(call quote,$(ERROR))) ./darknet $(call quote,$(CFG)) "$$weights" $(IMAGES)
 
 # CFG=WEIGHTS, as detect finds them. Only GEMM_AUTO_BITS=8 needs weights, because it knows a layer by its weights.
 TUNED = $(foreach cfg,$(CFG),$(call quote,$(cfg)$(if $(WEIGHTS),=$(WEIGHTS),$(addprefix =,$(wildcard $(cfg:.cfg=.weights))))))
@@ -92,8 +92,8 @@ endif
 PEERS_THREADS = $(if $(filter file,$(origin THREADS)),,--threads $(THREADS))
 PEERS_VENV = $(BUILD)/peers/venv
 # Both sides calibrate on the other pictures.
-PEERS_INT8 = $(if $(filter int8,$(PRECISION)),--darknet $(OUT)/darknet $(addprefix --calibrate ,$(filter-out $(IMAGE),$(wildcard data/*.jpg))))
-bench-peers: all default-weights $(OUT)/bench/bench_detect ## measure: beside other runtimes, of PyPI: NETWORKS THREADS PRECISION=int8 COLD=1
+PEERS_INT8 = $(if $(filter int8,$(PRECISION)),--darknet $(OUT)/darknet $(addprefix --calibrate ,$(filter-out $(IMAGE),$(wildcard data/*.jpg))) $(if $(ERROR),--error $(call quote,$(ERROR))))
+bench-peers: all default-weights $(OUT)/bench/bench_detect ## measure: beside other runtimes, of PyPI: NETWORKS THREADS PRECISION=int8 ERROR COLD=1
 	@$(if $(PEERS_PYTHON),,bench/peers/venv.sh $(PEERS_VENV) $(if $(PEERS_INT8),bench/peers/requirements-int8.txt) || { [ $$? = 3 ]; exit; };) \
 	    $(SET_TRAINED); set -- $(or $(NETWORKS),"$$@"); $(call open_result,$(BUILD)/peers); \
 	    $(or $(PEERS_PYTHON),$(PEERS_VENV)/bin/python) -B bench/peers/peers.py --bench $(OUT)/bench/bench_detect \

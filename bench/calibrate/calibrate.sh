@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 # Finds the steps of 8 bits for a network: NAME.int8 beside NAME.weights.
 #
-#   bench/calibrate/calibrate.sh DARKNET CFG WEIGHTS IMAGE...
+#   bench/calibrate/calibrate.sh [--error E] DARKNET CFG WEIGHTS IMAGE...
 #
-# Runs the pictures through the network in single precision under GEMM_CALIBRATE. The file is replaced
-# only when all pictures ran. Prints a line a picture on a terminal, then the table of layers, then the
-# command that uses the file.
+# Runs the pictures through the network under `darknet-gemm calibrate`. The outputs of the network in 8
+# bits differ from those in single precision by at most E of the largest, 0.05 unless given. The file is
+# replaced only when all pictures ran. Prints a line a picture on a terminal, then the table of layers,
+# what was found, and the command that uses the file.
 set -eu
 export LC_ALL=C
 
@@ -17,14 +18,19 @@ die()
     exit 1
 }
 
-[ $# -ge 3 ] || { echo 'usage: calibrate.sh DARKNET CFG WEIGHTS IMAGE...' >&2; exit 2; }
+error=0.05
+[ "${1:-}" != --error ] || [ $# -lt 2 ] || { error=$2; shift 2; }
+[ $# -ge 3 ] || { echo 'usage: calibrate.sh [--error E] DARKNET CFG WEIGHTS IMAGE...' >&2; exit 2; }
 [ $# -gt 3 ] || die "IMAGES names no picture: give some, such as IMAGES='pictures/a.jpg pictures/b.jpg'"
+printf '%s' "$error" | grep -Eqx '0*\.[0-9]*[1-9][0-9]*|0*1(\.0*)?' ||
+    die "ERROR='$error' is no number above 0 and at most 1, such as 0.05"
 # need WHAT FILE
 need()
 {
     [ ! -d "$2" ] || die "$1='$2' is a folder: name the file$([ "$1" != IMAGES ] || echo "s in it")"
     [ -f "$2" ] && [ -r "$2" ] || die "$1='$2' is no file that can be read"
 }
+tool=$(realpath -- "$(dirname -- "$0")/../../install/darknet-gemm.in")
 need DARKNET "$1"
 need CFG "$2"
 need WEIGHTS "$3"
@@ -49,7 +55,7 @@ detect()
     for image; do realpath -- "$image"; done >"$work/images"
     cfg=$(realpath -- "$cfg") weights=$(realpath -- "$weights")
     cd "$work"
-    GEMM_IMPL=packed GEMM_CALIBRATE=$new "$darknet" detect "$cfg" "$weights" -thresh 2 <images 2>said || echo $? >status
+    GEMM_IMPL=packed sh "$tool" calibrate --error "$error" "$new" -- "$darknet" detect "$cfg" "$weights" -thresh 2 <images 2>said || echo $? >status
 }
 
 count=$#
@@ -72,7 +78,7 @@ if [ -f "$work/status" ] || [ "$(cat "$work/done")" -lt $count ] || [ ! -s "$new
     fi
     die "Darknet ended after $(cat "$work/done") of $count pictures: $why"
 fi
-sed -n '/^gemm: GEMM_CALIBRATE/,$p' "$work/said"
+sed -n '/^layer  /,$ { /^darknet-gemm: .* is written[.] Now: /d; s/^darknet-gemm: //; p; }' "$work/said"
 mv -f "$new" "$file"
 # quoted WORD: as a word of the shell
 quoted()

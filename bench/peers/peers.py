@@ -3,7 +3,7 @@
 
     python3 peers.py --bench BENCH_DETECT --out FOLDER [--threads N,N...] [--rounds N] [--cold]
                      [--precision f32|default] IMAGE CFG=WEIGHTS...
-    python3 peers.py ... --precision int8 --darknet DARKNET --calibrate PICTURE... IMAGE CFG=WEIGHTS...
+    python3 peers.py ... --precision int8 --darknet DARKNET --calibrate PICTURE... [--error E] IMAGE CFG=WEIGHTS...
 
 Each contestant is a process: `bench_detect --serve` for this project, and runtime.py for each other
 runtime, all with the same number of threads. In every round each has its turn, and the next round
@@ -18,7 +18,8 @@ what GEMM_IMPL says.
 
 --precision int8: OpenVINO takes the network as NNCF quantises it, and this project packed_int8, unless
 GEMM_IMPL says another row. Both are calibrated on the same pictures. Without GEMM_INT8 this project's
-file is made by bench/calibrate/calibrate.sh. Other runtimes are left out.
+file is made by bench/calibrate/calibrate.sh, for the error of outputs that --error allows, 0.05 unless
+given. Other runtimes are left out.
 
 Before, the raw outputs of each contestant are compared with those of Darknet's own loops (row stock
 with im2col). A difference above the bound voids the time. The difference of an output is its largest
@@ -250,8 +251,8 @@ class Network:
         if 'GEMM_INT8' not in settings:
             weights = self.path('calibrated.weights')
             os.symlink(os.path.abspath(self.weights), weights)
-            made = subprocess.run([CALIBRATE, options.darknet, self.cfg, weights,
-                                   *options.calibrate], capture_output=True, text=True,
+            made = subprocess.run([CALIBRATE, '--error', options.error, options.darknet, self.cfg,
+                                   weights, *options.calibrate], capture_output=True, text=True,
                                   env=without_settings())
             if made.returncode:
                 raise Failed(' '.join((made.stderr or made.stdout).split()))
@@ -418,6 +419,8 @@ def read_options():
     parser.add_argument('--darknet', help='int8: the program that calibrates')
     parser.add_argument('--calibrate', action='append', default=[], metavar='PICTURE',
                         help='int8: a picture to calibrate on')
+    parser.add_argument('--error', metavar='E',
+                        help='int8: the error of our outputs that calibration allows; default: 0.05')
     parser.add_argument('image')
     parser.add_argument('networks', nargs='+', metavar='CFG=WEIGHTS')
     options = parser.parse_args()
@@ -431,6 +434,9 @@ def read_options():
     int8 = options.precision == 'int8'
     if int8 != bool(options.calibrate) or int8 != bool(options.darknet):
         parser.error('--precision int8 needs --darknet and --calibrate, and no other precision does')
+    if options.error and not int8:
+        parser.error('--error is for --precision int8')
+    options.error = options.error or '0.05'
     paths = [options.bench, options.image, *options.calibrate]
     for path in paths + [options.darknet] * int8:
         if not os.access(path, os.R_OK):
@@ -470,12 +476,13 @@ def say(options, text):
 def say_head(options, head):
     m = head['machine']
     settings = ' '.join(f'{k}={v}' for k, v in head['settings'].items())
+    ours = f', ours calibrated for an error of {options.error}' * (options.precision == 'int8')
     lines = [f'- machine: {m["cpu"]}, {m["cores"]} cores, {m["caches"]}, {m["memory_gib"]:.1f} GiB',
              f'- system: {m["os"]}, load {m["load"]:.2f}, Python {head["python"]}',
              f'- run: {head["time"]}, rounds {options.rounds}, '
              + ('a new process a turn, ms to the end of its first pass' if options.cold
                 else f'{TURN_MS} ms a turn')
-             + PRECISIONS[options.precision],
+             + PRECISIONS[options.precision] + ours,
              f'- settings: {settings or "none"}']
     lines += [f'- {name}: {version}' for name, version in head['versions'].items()]
     lines += [f'- {name} is left out: {reason}' for name, reason in head['left_out'].items()]

@@ -240,8 +240,7 @@ static const gemm_variant *row_of_part(const gemm_op *parts, int i, const gemm_c
 }
 
 /* The row of all parts. None where they have different ones, and where they shall be measured or
-   recorded one by one. A calibrated row is packed for the layers behind the first one: it declines
-   the chain where it is not. */
+   recorded one by one. A calibrated row is packed for the layers without a scale. */
 static choice choose_for_parts(const gemm_op *op, const gemm_context *x)
 {
     gemm_op parts[GEMM_PARTS_MOST];
@@ -249,7 +248,8 @@ static choice choose_for_parts(const gemm_op *op, const gemm_context *x)
     const gemm_variant *row = own.recorded ? NULL : row_of_part(parts, 0, x);
     for (int i = 1; i < count && row; ++i) {
         const gemm_variant *next = row_of_part(parts, i, x);
-        if (next != row && !(row->calibrated && next == own.packed)) row = NULL;
+        if (row == own.packed && next && next->calibrated) row = next;
+        else if (next != row && !(row->calibrated && next == own.packed)) row = NULL;
     }
     return (choice){row, by_table, ""};
 }

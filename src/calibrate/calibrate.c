@@ -5,13 +5,16 @@
  * Of each layer a histogram of all inputs is kept, and some points of the output. The histogram
  * offers steps: percentiles, and the least squared error. The points tell which of them is best for
  * the output. The first layer and those before a detector stay in single precision, as in other
- * projects, because their error reaches the boxes at once.
+ * projects, because their error reaches the boxes at once. In a search they get steps too, because
+ * then the error of the network's outputs is measured.
  */
 #include "calibrate/calibrate.h"
 
 #include "calibrate/histogram.h"
 #include "calibrate/points.h"
+#include "int8/layer.h"
 #include "int8/scales.h"
+#include "op/op.h"
 #include "util/file.h"
 #include "util/forked.h"
 #include "util/started.h"
@@ -29,28 +32,35 @@
 
 const double gemm_least_snr = 36, gemm_least_snr_at_boxes = 40;
 
-/* The channels of a picture. */
-enum { PICTURE_CHANNELS = 3 };
+/* The channels of a picture; the error of a search that also stands for NaN. */
+enum { PICTURE_CHANNELS = 3, MOST_ERROR = 999 };
 
 typedef struct layer {
     struct layer *next;
     gemm_scale scale;
     long pictures;
     const char *stays;          /* why in single precision, or NULL */
+    const char *rule;           /* the same where no error of outputs is measured */
     gemm_points *points;        /* NULL where the layer stays */
     gemm_histogram input;
 } layer;
 
+/* In a search `outputs` are those of the network, floats in the order in which they are computed. A
+   run in single precision keeps them, and one in 8 bits compares its own with them. */
 static struct {
     pthread_mutex_t lock;
     layer *first, *last;
-    bool child;                 /* of a fork */
+    bool child;                 /* of a fork: it takes no part in a search */
+    FILE *outputs;              /* NULL: there is no search */
+    bool compares, any, lost;   /* any: one came; lost: others than are kept, or not all */
+    double error;               /* largest |a - b| over the largest |b|, of a layer and picture */
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void after_fork(void)
 {
     pthread_mutex_init(&all.lock, NULL);
     all.first = all.last = NULL;
+    all.outputs = NULL;
     all.child = true;
 }
 GEMM_IN_CHILD(after_fork)
@@ -59,19 +69,38 @@ GEMM_IN_CHILD(after_fork)
 
 static const char boxes[] = "linear without batch norm: boxes";
 
-/* NULL, or why the layer stays in single precision, as far as that is known before it runs. */
-static const char *judge_kind(const conv_call *c, bool norm)
+static bool makes_boxes(const conv_call *c, bool norm)
 {
+    return c->activation == CONV_LINEAR && !norm && c->groups == 1;
+}
+
+/* NULL, or why the layer stays in single precision, as far as that is known before it runs. */
+static const char *judge_kind(const conv_call *c)
+{
+    const gemm_scale any = {.scale = 1};
     if (c->groups > 1) return c->groups == c->c ? "depthwise" : "groups";
-    if (c->c <= PICTURE_CHANNELS) return "reads the picture";
     if (gemm_conv_taps(c) > GEMM_INT8_MOST_K) return "sums that are too long";
-    return c->activation == CONV_LINEAR && !norm ? boxes : NULL;
+    return gemm_int8_takes(c, &any, NULL) ? NULL : "few channels or places";
+}
+
+static const char *judge_rule(const conv_call *c, bool norm)
+{
+    if (c->c <= PICTURE_CHANNELS) return "reads the picture";
+    if (gemm_int8_is_narrow(c)) return "1x1 with few channels";
+    return makes_boxes(c, norm) ? boxes : NULL;
+}
+
+/* A layer that stays. */
+static const char *judge(const conv_call *c, const char *rule)
+{
+    const char *why = judge_kind(c);
+    return why || all.outputs ? why : rule;
 }
 
 /* Whether the layer that ran behind this one makes boxes. */
 static bool is_at_boxes(const layer *l)
 {
-    return l->next && l->next->stays == boxes;
+    return l->next && l->next->rule == boxes;
 }
 
 static void stay(layer *l, const char *why)
@@ -88,7 +117,8 @@ static layer *make_layer(const conv_call *c, bool norm, uint64_t weights)
     if (!l) return NULL;
     l->scale = (gemm_scale){.weights = weights, .M = c->n, .N = gemm_conv_places(c),
                             .K = gemm_conv_taps(c), .snr = NAN};
-    l->stays = judge_kind(c, norm);
+    l->rule = judge_rule(c, norm);
+    l->stays = judge(c, l->rule);
     if (!l->stays && !(l->points = gemm_points_make(c))) l->stays = "no memory to measure it";
     if (all.last) all.last->next = l;
     else all.first = l;
@@ -102,24 +132,52 @@ static layer *find_layer(const conv_call *c, bool norm, uint64_t weights)
     const int M = c->n, K = gemm_conv_taps(c);
     for (layer *l = all.first; l; l = l->next) {
         if (l->scale.weights != weights || l->scale.M != M || l->scale.K != K) continue;
-        const char *why = judge_kind(c, norm);
+        const char *rule = judge_rule(c, norm), *why = judge(c, rule);
+        if (rule) l->rule = rule;
         if (why && !l->stays) stay(l, why);
         return l;
     }
     return make_layer(c, norm, weights);
 }
 
-void gemm_calibration_add(const conv_call *c, bool norm)
+static void add_input(const conv_call *c, bool norm)
 {
     const uint64_t weights = gemm_scales_fingerprint(c);
     const size_t floats = (size_t)c->batch * (size_t)c->c * (size_t)c->h * (size_t)c->w;
-    pthread_mutex_lock(&all.lock);
     layer *l = find_layer(c, norm, weights);
-    if (l) {
-        l->pictures += c->batch;
-        if (!gemm_histogram_add(&l->input, c->input, floats)) stay(l, "input that is not finite");
-        else if (l->points) gemm_points_add(l->points, c);
+    if (!l) return;
+    l->pictures += c->batch;
+    if (!gemm_histogram_add(&l->input, c->input, floats)) stay(l, "input that is not finite");
+    else if (l->points) gemm_points_add(l->points, c);
+}
+
+static double compare(const float *x, size_t n)
+{
+    double most = 0, error = 0;
+    for (size_t i = 0; i < n; ++i) {
+        float kept = 0;
+        if (fread(&kept, sizeof kept, 1, all.outputs) != 1) all.lost = true;
+        const double off = fabs((double)x[i] - (double)kept);
+        most = fmax(most, fabs((double)kept));
+        error = off <= error ? error : off;     /* NaN stays */
     }
+    const double part = error == 0 ? 0 : error / most;
+    return part < MOST_ERROR ? part : MOST_ERROR;
+}
+
+static void add_outputs(const float *x, size_t n)
+{
+    all.any = true;
+    if (all.compares) all.error = fmax(all.error, compare(x, n));
+    else if (fwrite(x, sizeof *x, n, all.outputs) != n) all.lost = true;
+}
+
+void gemm_calibration_add(const conv_call *c, bool norm, bool done)
+{
+    pthread_mutex_lock(&all.lock);
+    if (all.outputs && done && makes_boxes(c, norm))
+        add_outputs(c->output, (size_t)c->batch * (size_t)c->n * (size_t)gemm_conv_outputs(c));
+    if (!all.compares) add_input(c, norm);
     pthread_mutex_unlock(&all.lock);
 }
 
@@ -144,7 +202,16 @@ static void try_clip(layer *l, double clip, gemm_scale_method method)
     if (below < clip) try_step(l, step, (int)lrint(below / step) - 128, method);
 }
 
-static void choose(layer *l)
+/* Why a layer with a step stays where no error of outputs is measured. */
+static const char *judge_noise(const layer *l)
+{
+    if (l->rule) return l->rule;
+    if (l->scale.snr < gemm_least_snr) return "too much noise";
+    return is_at_boxes(l) && l->scale.snr < gemm_least_snr_at_boxes ? "too much noise before boxes"
+                                                                    : NULL;
+}
+
+static void choose(layer *l, bool searched)
 {
     static const double parts[] = {.9999, .9995, .999};
     if (!l->points) return;
@@ -152,9 +219,7 @@ static void choose(layer *l)
         try_clip(l, gemm_histogram_percentile(&l->input, parts[i]), GEMM_SCALE_PERCENTILE);
     try_clip(l, gemm_histogram_least_error(&l->input), GEMM_SCALE_ERROR);
     if (isnan(l->scale.snr)) stay(l, "no step fits its input");
-    else if (l->scale.snr < gemm_least_snr) stay(l, "too much noise");
-    else if (is_at_boxes(l) && l->scale.snr < gemm_least_snr_at_boxes)
-        stay(l, "too much noise before boxes");
+    else if (!searched && judge_noise(l)) stay(l, judge_noise(l));
     if (!l->stays) return;
     l->scale.scale = 0;
     l->scale.zero = 0;
@@ -239,9 +304,43 @@ static const char *replace(const char *path, bool only_try)
     return why;
 }
 
-const char *gemm_calibration_writable(const char *path)
+static bool is_folder(const char *path)
+{
+    return *path && path[strlen(path) - 1] == '/';
+}
+
+/* Outputs that another process of this run keeps are left alone. They are written without a buffer,
+   because a child of fork would write that once more. */
+static const char *begin_search(const char *folder, bool compares)
+{
+    gemm_text path = {0};
+    gemm_text_add(&path, "%soutputs", folder);
+    const char *whole = gemm_text_whole(&path);
+    errno = ENOMEM;
+    all.outputs = whole ? fopen(whole, compares ? "re" : "wxe") : NULL;
+    const char *why = all.outputs || (!compares && errno == EEXIST) ? NULL : strerror(errno);
+    if (all.outputs && !compares) setvbuf(all.outputs, NULL, _IONBF, 0);
+    all.compares = compares;
+    all.any = all.lost = false;
+    all.error = 0;
+    gemm_text_free(&path);
+    return why;
+}
+
+/* Whether there were outputs, and all went well. */
+static bool end_search(void)
+{
+    if (!all.outputs) return false;
+    if (all.compares && fgetc(all.outputs) != EOF) all.lost = true;
+    if (fclose(all.outputs)) all.lost = true;
+    all.outputs = NULL;
+    return all.any && !all.lost;
+}
+
+const char *gemm_calibration_begin(const char *path, bool compares)
 {
     struct stat st;
+    if (is_folder(path)) return begin_search(path, compares);
     if (!*path) return "it names no file";
     if (!stat(path, &st) && !S_ISREG(st.st_mode)) return "it is no regular file";
     return replace(path, true);
@@ -280,24 +379,59 @@ static const char *replace_older(const void *data)
     return why;
 }
 
-static const char *write_locked(const target *t)
+/* Nothing is clipped: a rare input that is large may be what an object is known by. */
+static void widen(layer *l)
 {
-    if (!all.first) return all.child ? NULL : "no convolution ran as a whole layer";
-    for (layer *l = all.first; l; l = l->next) choose(l);
+    if (!l->points) return;
+    l->scale.snr = NAN;
+    try_clip(l, (double)l->input.most, GEMM_SCALE_RANGE);
+}
+
+static const char *write_steps(const target *t)
+{
     gemm_text folder = {0};
     const char *end = strrchr(t->path, '/');
     gemm_text_add(&folder, "%.*s", end ? (int)(end + 1 - t->path) : 2, end ? t->path : "./");
     const char *whole = gemm_text_whole(&folder), *why = strerror(ENOMEM);
     if (whole) why = gemm_with_lock(whole, replace_older, t);
     gemm_text_free(&folder);
-    if (!why) print_table();
+    return why;
+}
+
+/* FOLDER/steps and FOLDER/wide. */
+static const char *write_both(const char *folder, int64_t began)
+{
+    gemm_text steps = {0}, wide = {0};
+    gemm_text_add(&steps, "%ssteps", folder);
+    gemm_text_add(&wide, "%swide", folder);
+    const char *why = strerror(ENOMEM);
+    if (gemm_text_whole(&steps) && gemm_text_whole(&wide))
+        why = write_steps(&(target){steps.at, began});
+    for (layer *l = all.first; l && !why; l = l->next) widen(l);
+    if (!why) why = replace(wide.at, false);
+    gemm_text_free(&steps);
+    gemm_text_free(&wide);
+    return why;
+}
+
+static const char *write_locked(const char *path, int64_t began)
+{
+    const bool searched = end_search();
+    if (all.compares && searched)
+        fprintf(stderr, "gemm: GEMM_CALIBRATE: error %ld millionths\n", lround(all.error * 1e6));
+    if (all.compares || !all.first)
+        return all.compares || all.child ? NULL : "no convolution ran as a whole layer";
+    for (layer *l = all.first; l; l = l->next) choose(l, searched);
+    const char *why = is_folder(path) ? write_both(path, began)
+                                      : write_steps(&(target){path, began});
+    if (!why && !searched) print_table();
     return why;
 }
 
 const char *gemm_calibration_write(const char *path, int64_t began)
 {
     pthread_mutex_lock(&all.lock);
-    const char *why = write_locked(&(target){path, began});
+    const char *why = write_locked(path, began);
     forget();
     pthread_mutex_unlock(&all.lock);
     return why;

@@ -21,18 +21,25 @@ extern const double gemm_least_snr;
 /* The same for the layer before one of boxes, because no other layer evens its error out. */
 extern const double gemm_least_snr_at_boxes;
 
-/* Shows the input of a convolution, with batch norm folded in; `norm`: it has one. Memory that is
-   missing leaves the layer in single precision. */
-void gemm_calibration_add(const conv_call *, bool norm);
+/*
+ * The file, or FOLDER/ for a search, which is named with its slash: `darknet-gemm calibrate` tries
+ * which layers may go in 8 bits. In single precision FOLDER/steps gets a step for each layer that
+ * may, FOLDER/wide the same without a clip, and FOLDER/outputs what the convolutions before yolo
+ * and region compute. With `compares` a row in 8 bits computes these once more, and a line on
+ * stderr says by how much they differ. Returns NULL, or why that cannot be; valid until the next
+ * call of strerror.
+ */
+const char *gemm_calibration_begin(const char *path, bool compares);
 
-/* NULL, or why the file could not be written. The text is valid until the next call of strerror. */
-const char *gemm_calibration_writable(const char *path);
+/* Shows the input of a convolution, with batch norm folded in; `norm`: it has one; `done`: its
+   output is there. Memory that is missing leaves the layer in single precision. */
+void gemm_calibration_add(const conv_call *, bool norm, bool done);
 
 /*
- * Chooses the steps, writes the file and prints a table on stderr. Then everything is forgotten.
- * Where another process wrote the file after the run `began` (util/started.h), this one's number is
- * added to the name. Returns NULL, or why there is no file: it was not written, or no layer ran. A
- * child of fork in which no layer ran returns NULL.
+ * Chooses the steps, writes the file and prints a table on stderr, but in a search. Then everything
+ * is forgotten. Where another process wrote the file after the run `began` (util/started.h), this
+ * one's number is added to the name. Returns NULL, or why there is no file: it was not written, or
+ * no layer ran. A child of fork in which no layer ran returns NULL.
  */
 const char *gemm_calibration_write(const char *path, int64_t began);
 

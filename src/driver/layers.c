@@ -21,11 +21,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Calibration needs the input of each convolution, and a chain does not write those in it. */
+/* Calibration needs the input of each convolution, and a chain does not write those in it. A row in
+   8 bits is only compared. */
 static bool is_offered(const gemm_op *op)
 {
     const gemm_state *s = gemm_get_state();
-    if (s->calibrate && op->kind == GEMM_CHAIN) return false;
+    if (s->calibrate && op->kind == GEMM_CHAIN && !s->impl->calibrated) return false;
     return s->conv != GEMM_IM2COL && gemm_op_offered(op, gemm_chosen());
 }
 
@@ -89,15 +90,16 @@ static void unfold(const folded *f)
     for (int i = 0; i < f->count; ++i) free(f->own[i]);
 }
 
-/* Shows calibration the input of a convolution. With a pool that the row declines, the convolution
-   comes again alone. */
+/* Shows calibration a convolution. With a pool that the row declines, it comes again alone. */
 static void calibrate(const conv_call *c, bool norm, bool done)
 {
     if (!gemm_get_state()->calibrate || (c->pool && !done)) return;
     const gemm_op op = gemm_op_of_conv(c);
-    const gemm_span input = gemm_op_span(&op, 0);
-    gemm_host_read(input.data, input.bytes);
-    gemm_calibration_add(c, norm);
+    for (int i = 0; i < gemm_op_spans(&op); ++i) {
+        const gemm_span span = gemm_op_span(&op, i);
+        gemm_host_read(span.data, span.bytes);
+    }
+    gemm_calibration_add(c, norm, done);
 }
 
 /* ---- what a host calls ---- */
@@ -131,6 +133,7 @@ bool gemm_conv_chain(const conv_call *calls, const conv_norm *const *norms, int 
     bool done = is_offered(&asked) && gemm_op_is_valid(&asked);
     for (int i = 0; done && i < count; ++i) done = fold(&f, &calls[i], norms[i], slots[i]);
     done = done && is_run(&op, f.plans);
+    if (done && !shortcut) calibrate(&f.calls[count - 1], norms[count - 1] != NULL, done);
     unfold(&f);
     errno = before;
     return done;

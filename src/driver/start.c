@@ -162,21 +162,22 @@ static void end_calibration(void)
     if (why) gemm_die_first("GEMM_CALIBRATE='%s' is not written: %s", calibration, why);
 }
 
-/* The inputs must be those of single precision. */
+/* The inputs must be those of single precision. In a search a row in 8 bits is compared. */
 static void start_calibration(const char *path, int auto_bits)
 {
     const gemm_variant *v = state.impl;
-    const char *why = gemm_calibration_writable(path);
+    const bool compare = v->calibrated && *path && path[strlen(path) - 1] == '/';
     calibration = path;
     calibration_began = gemm_run_began("GEMM_CALIBRATE", path);
     if (state.conv == GEMM_IM2COL)
         gemm_refuse("GEMM_CALIBRATE needs whole layers, and GEMM_CONV=im2col has none");
-    if (!(v->kinds & GEMM_CONVS) || v->rounding || v->calibrated)
+    if (!(v->kinds & GEMM_CONVS) || v->rounding || (v->calibrated && !compare))
         gemm_refuse("GEMM_CALIBRATE needs whole layers in single precision, and GEMM_IMPL=%s "
                     "computes none (packed does)", v->name);
     if (v->chooses && auto_bits < 32)
         gemm_refuse("GEMM_CALIBRATE needs single precision, and GEMM_AUTO_BITS=%d allows less",
                     auto_bits);
+    const char *why = gemm_calibration_begin(path, compare);
     if (why) gemm_refuse("GEMM_CALIBRATE='%s' cannot be written: %s", path, why);
     else atexit(end_calibration);
 }

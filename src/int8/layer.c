@@ -6,23 +6,19 @@
 
 #include <math.h>
 
-/* A 1x1 layer with few channels or filters waits for its image. To round that would only cost time,
-   and where it is the first layer of a chain, boxes (docs/log/int8.md). */
-static bool is_bound_by_image(const conv_call *c)
+bool gemm_int8_is_narrow(const conv_call *c)
 {
     enum { FEW = 16 };
     return c->size == 1 && (c->c / c->groups <= FEW || c->n / c->groups <= FEW);
 }
 
-/*
- * A layer of the picture's channels waits for memory, and its first rounding would cost the most.
- * Where a filter sees few channels, or meets one place, there is no product of matrices.
- */
+/* Where a filter sees few channels, or meets one place, there is no product of matrices. */
 bool gemm_int8_takes(const conv_call *c, const gemm_scale *scale, const char *way)
 {
-    enum { FEW = 4, MOST_STRIDE = 8 };
+    enum { FEW_CHANNELS = 2, FEW_FILTERS = 4, MOST_STRIDE = 8 };
     return scale && scale->scale > 0 && !way && c->activation != CONV_LOGISTIC &&
-           c->c / c->groups > FEW && c->n / c->groups > FEW && !is_bound_by_image(c) &&
+           c->c / c->groups > FEW_CHANNELS && c->n / c->groups > FEW_FILTERS &&
+           !(scale->by_noise && gemm_int8_is_narrow(c)) &&
            c->size * c->size <= GEMM_INT8_MOST_TAPS && c->stride <= MOST_STRIDE &&
            !gemm_conv_is_dots(c) && gemm_conv_taps(c) <= GEMM_INT8_MOST_K;
 }

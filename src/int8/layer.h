@@ -16,6 +16,10 @@ enum { GEMM_INT8_MOST_TAPS = 121 };
 /* Whether a convolution goes in 8 bits. `scale` and `way` as gemm_context has them. */
 bool gemm_int8_takes(const conv_call *, const struct gemm_scale *scale, const char *way);
 
+/* A 1x1 layer with few channels or filters. Its noise reaches all layers behind it, so it goes in 8
+   bits only where the error of the network's outputs was measured (docs/log/int8.md). */
+bool gemm_int8_is_narrow(const conv_call *);
+
 /* The step of a filter of n weights, max |w| / 127; *inverse is 1 / step, or 0 where that is not
    finite. Returns false where a weight is not finite. */
 bool gemm_int8_step(const float *w, int n, float *step, float *inverse);

@@ -12,14 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VERSION = 2, LINE_BYTES = 256, WORDS = 9 };
+enum { OLD_VERSION = 2, VERSION, LINE_BYTES = 256, WORDS = 9 };
 
 #define REMEDY "; make calibrate makes a new one"
 
 static const char *const methods[] = {
     [GEMM_SCALE_UNKNOWN] = "-",
     [GEMM_SCALE_PERCENTILE] = "percentile",
-    [GEMM_SCALE_ERROR] = "error"};
+    [GEMM_SCALE_ERROR] = "error",
+    [GEMM_SCALE_RANGE] = "range"};
 
 const char *gemm_scale_method_name(gemm_scale_method m)
 {
@@ -60,6 +61,7 @@ typedef struct reader {
     const char *path;
     int line;
     int layers;                 /* that the first line names; -1: it was not read */
+    int version;
     char *why;                  /* GEMM_SCALES_WHY bytes */
 } reader;
 
@@ -140,7 +142,7 @@ static bool parse_layer(const reader *r, char **words, int count, gemm_scale *l)
     if (!gemm_parse_int(words[6], -128, 127, &l->zero))
         return refuse(r, "ZERO '%.40s' is no whole number from -128 to 127", words[6]);
     if (!parse_method(words[7], &l->method))
-        return refuse(r, "METHOD '%.40s' is none of percentile, error, -", words[7]);
+        return refuse(r, "METHOD '%.40s' is none of percentile, error, range, -", words[7]);
     if (!parse_snr(words[8], &l->snr))
         return refuse(r, "SNR '%.40s' is neither - nor a number from -1000 to 1000", words[8]);
     return true;
@@ -163,10 +165,10 @@ static bool lacks_head(const reader *r)
 /* The first line. That of version 1 had no LAYERS. */
 static bool parse_head(reader *r, char **words, int count)
 {
-    int version = 0;
     if (count < 2 || strcmp(words[0], "gemm-int8")) return lacks_head(r);
-    if (!gemm_parse_int(words[1], VERSION, VERSION, &version))
-        return refuse(r, "the version is '%.40s', allowed is %d" REMEDY, words[1], VERSION);
+    if (!gemm_parse_int(words[1], OLD_VERSION, VERSION, &r->version))
+        return refuse(r, "the version is '%.40s', allowed are %d and %d" REMEDY, words[1],
+                      OLD_VERSION, VERSION);
     if (count != 3) return lacks_head(r);
     return gemm_parse_int(words[2], 0, INT_MAX, &r->layers) ||
            refuse(r, "LAYERS '%.40s' is no whole number from 0 to %d", words[2], INT_MAX);
@@ -179,6 +181,7 @@ static bool parse_line(reader *r, char *line, gemm_scales *s)
     const int count = cut_words(line, words, WORDS);
     if (!count || *words[0] == '#') return true;
     if (r->layers < 0) return parse_head(r, words, count);
+    l.by_noise = r->version == OLD_VERSION;
     return parse_layer(r, words, count, &l) && add_layer(r, s, &l);
 }
 
@@ -209,7 +212,7 @@ static bool parse(FILE *f, reader *r, gemm_scales *s)
 
 bool gemm_scales_parse(FILE *f, const char *path, gemm_scales *s, char why[GEMM_SCALES_WHY])
 {
-    reader r = {path, 0, -1, why};
+    reader r = {path, 0, -1, 0, why};
     *s = (gemm_scales){NULL, 0};
     if (parse(f, &r, s)) return true;
     gemm_scales_free(s);
@@ -218,7 +221,7 @@ bool gemm_scales_parse(FILE *f, const char *path, gemm_scales *s, char why[GEMM_
 
 bool gemm_scales_read(const char *path, gemm_scales *s, char why[GEMM_SCALES_WHY])
 {
-    const reader r = {path, 0, -1, why};
+    const reader r = {path, 0, -1, 0, why};
     *s = (gemm_scales){NULL, 0};
     FILE *f = fopen(path, "re");
     if (!f) return refuse(&r, "%s", strerror(errno));

@@ -3,17 +3,18 @@
  * The file of scales that a calibration writes and the row packed_int8 reads. Text, one line a
  * layer; empty lines and lines that begin with # do not count:
  *
- *     gemm-int8 2 LAYERS
+ *     gemm-int8 3 LAYERS
  *     layer HASH M N K SCALE ZERO METHOD SNR
  *
- *   2        the version of the format
+ *   3        the version of the format. A file of version 2 has steps for narrow layers too
+ *            (int8/layer.h), and these stay in single precision
  *   LAYERS   how many layers follow: so a file that was cut is known
  *   HASH     16 hexadecimal digits: gemm_scales_fingerprint of the layer
  *   M N K    its filters, the places of its output, and the taps of a filter; N is for readers
  *   SCALE    the input is about SCALE * (q - ZERO), q a whole number from -128 to 127; or `fp32`:
  *            the layer stays in single precision
  *   ZERO     the q of 0, from -128 to 127: below 0 where inputs are rather positive
- *   METHOD   how SCALE was found: percentile, error, or -
+ *   METHOD   how SCALE was found: percentile, error, range, or -
  *   SNR      signal to noise of the layer's output in dB, or -
  */
 #ifndef INT8_SCALES_H
@@ -30,7 +31,8 @@ enum { GEMM_INT8_MOST_K = 1 << 16 };
 typedef enum gemm_scale_method {
     GEMM_SCALE_UNKNOWN,
     GEMM_SCALE_PERCENTILE,
-    GEMM_SCALE_ERROR
+    GEMM_SCALE_ERROR,
+    GEMM_SCALE_RANGE
 } gemm_scale_method;
 
 /* One layer. */
@@ -41,6 +43,7 @@ typedef struct gemm_scale {
     int zero;                   /* the byte of 0 */
     gemm_scale_method method;
     float snr;                  /* dB; NaN: not known */
+    bool by_noise;              /* of version 2 */
 } gemm_scale;
 
 typedef struct gemm_scales {

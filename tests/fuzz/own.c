@@ -33,7 +33,7 @@ static void run_int8(const uint8_t *data, size_t size)
 
 static void seeds_int8(void)
 {
-    fuzz_seed_text("gemm-int8 2 2\n# a comment\nlayer 0123456789abcdef 16 100 27 0.0078125 -128 "
+    fuzz_seed_text("gemm-int8 3 2\n# a comment\nlayer 0123456789abcdef 16 100 27 0.0078125 -128 "
                    "percentile 31.5\n"
                    "layer fedcba9876543210 255 100 512 fp32 0 - -\n");
     fuzz_seed_text("gemm-int8 2 0\n");

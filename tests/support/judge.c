@@ -90,9 +90,8 @@ conv_shape judge_draw_shape(rng *r, bool few, int widest)
     s.size = sizes[rng_below(r, sizeof sizes / sizeof *sizes)];
     s.stride = rng_below(r, 3) ? 1 : 1 + rng_below(r, 4);
     s.pad = rng_below(r, 4) ? s.size / 2 : rng_below(r, s.size);
-    const int least = few ? 1 : s.size == 1 ? 17 : 5;
-    s.c = s.groups * (least + rng_below(r, rng_below(r, 2) ? 70 : 9));
-    s.n = s.groups * (least + rng_below(r, 70));
+    s.c = s.groups * ((few ? 1 : 3) + rng_below(r, rng_below(r, 2) ? 70 : 9));
+    s.n = s.groups * ((few ? 1 : 5) + rng_below(r, 70));
     s.h = s.size + 1 + rng_below(r, 40);
     s.w = s.size + rng_below(r, rng_below(r, 8) ? 40 : widest);
     return s;

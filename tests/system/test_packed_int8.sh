@@ -25,10 +25,10 @@ expect_failure missing "gemm: GEMM_INT8: none.int8: No such file" env GEMM_INT8=
 mkdir directory
 expect_failure directory "gemm: GEMM_INT8: directory: Is a directory" env GEMM_INT8=directory $detect
 : >empty.int8
-expect_failure empty "gemm: GEMM_INT8: empty.int8: the first line has to be: gemm-int8 2 LAYERS; make calibrate makes a new one" env GEMM_INT8=empty.int8 $detect
+expect_failure empty "gemm: GEMM_INT8: empty.int8: the first line has to be: gemm-int8 3 LAYERS; make calibrate makes a new one" env GEMM_INT8=empty.int8 $detect
 printf 'gemm-int8 2 1\nlayer 0123456789abcdef 16 1 27 twice 0 - -\n' >bad.int8
 echo 'gemm-int8 1' >older.int8
-expect_failure older "gemm: GEMM_INT8: older.int8:1: the version is '1', allowed is 2; make calibrate makes a new one" \
+expect_failure older "gemm: GEMM_INT8: older.int8:1: the version is '1', allowed are 2 and 3; make calibrate makes a new one" \
     env GEMM_INT8=older.int8 $detect
 expect_failure malformed "gemm: GEMM_INT8: bad.int8:2: SCALE 'twice' is neither fp32 nor a number from" \
     env GEMM_INT8=bad.int8 $detect
@@ -40,7 +40,7 @@ expect_failure other-weights \
 
 # A file that fits, from what the line says of each layer in turn. Every layer but the first has a scale.
 # with_head FILE: its lines behind their number
-with_head() { echo "gemm-int8 2 $(wc -l <"$1")" && cat "$1"; }
+with_head() { echo "gemm-int8 3 $(wc -l <"$1")" && cat "$1"; }
 : >layers
 with_head layers >demo.int8
 scale=fp32 left=40

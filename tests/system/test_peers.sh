@@ -247,6 +247,7 @@ int8_needs()
 int8_needs pictures --precision int8 --darknet "$OUT/darknet"
 int8_needs darknet --precision int8 --calibrate data/dog.jpg
 int8_needs itself --darknet "$OUT/darknet" --calibrate data/dog.jpg
+expect_failure peers-int8-error 'peers: --error is for --precision int8' peers --error 0.4 data/kite.jpg $cfg=$weights
 expect_failure peers-int8-picture 'no.jpg cannot be read' \
     peers --precision int8 --darknet "$OUT/darknet" --calibrate no.jpg data/kite.jpg $cfg=$weights
 

@@ -12,6 +12,8 @@
  *   method        rare outliers that nothing reads: a percentile. Outliers that matter: the error
  *   same weights  layers of other geometry that share one line
  *   file          each kind of layer, read back; a folder that is not there; a child of fork
+ *   search        steps for layers that a file without one keeps in single precision; outputs that
+ *                 are equal, off, no number, fewer and more; a second process
  */
 #include "calibrate/calibrate.h"
 #include "calibrate/histogram.h"
@@ -285,7 +287,7 @@ static uint64_t add(const conv_shape *s, conv_activation activation, bool norm, 
 {
     conv_call c = make_conv(s, activation, seed);
     const uint64_t weights = gemm_scales_fingerprint(&c);
-    gemm_calibration_add(&c, norm);
+    gemm_calibration_add(&c, norm, true);
     conv_shape_free(&c);
     return weights;
 }
@@ -306,10 +308,11 @@ static const char *judge_line(const gemm_scale *l, bool stays)
 static void test_file(void)
 {
     static const conv_shape picture = {"", 1, 1, 3, 12, 12, 8, 3, 1, 1};
-    static const conv_shape boxes = {"", 1, 1, 16, 12, 12, 18, 1, 1, 0};
+    static const conv_shape boxes = {"", 1, 1, 17, 12, 12, 18, 1, 1, 0};
+    static const conv_shape narrow = {"", 1, 1, 16, 12, 12, 18, 1, 1, 0};
     static const conv_shape depthwise = {"", 1, 8, 8, 12, 12, 8, 3, 1, 1};
     static const conv_shape groups = {"", 1, 2, 8, 12, 12, 8, 3, 1, 1};
-    static const bool stays[] = {true, false, true, true, false, true, false};
+    static const bool stays[] = {true, false, true, true, false, true, false, true};
     enum { LAYERS = sizeof stays / sizeof *stays };
     const char *wrong = NULL;
     uint64_t second = 0;
@@ -321,6 +324,7 @@ static void test_file(void)
         add(&middle, CONV_LINEAR, true, 5);
         add(&boxes, CONV_LINEAR, false, 6);
         add(&boxes, CONV_LEAKY, false, 7);
+        add(&narrow, CONV_LEAKY, true, 8);
     }
     if (write_file()) wrong = "it is not written";
     gemm_scales s = read_file();
@@ -344,9 +348,9 @@ static void test_other_files(void)
     strcpy(before, path);
     add(&middle, CONV_LEAKY, true, 1);
     strcpy(path, "/tmp/test_calibration/is/not/there");
-    if (!gemm_calibration_writable(path)) wrong = "it is called writable";
+    if (!gemm_calibration_begin(path, false)) wrong = "it is called writable";
     if (!write_file()) wrong = "it is called written";
-    if (!gemm_calibration_writable("")) wrong = "no name is called writable";
+    if (!gemm_calibration_begin("", false)) wrong = "no name is called writable";
     report_judged("no-folder", wrong);
     strcpy(path, before);
 
@@ -401,7 +405,7 @@ static void test_two_processes(void)
 /* The line of the layer alone. */
 static gemm_scale calibrate_alone(const conv_call *c)
 {
-    gemm_calibration_add(c, true);
+    gemm_calibration_add(c, true, true);
     if (write_file()) printf("# no file\n");
     gemm_scales s = read_file();
     const gemm_scale line = s.count == 1 ? s.layers[0] : (gemm_scale){.M = 0};
@@ -415,7 +419,7 @@ static gemm_scale calibrate_alone(const conv_call *c)
 static void judge_method(const char *name, int channels, int side, float outlier,
                          gemm_scale_method expected)
 {
-    const conv_shape s = {"", 1, 1, channels, side, side, 16, 1, 1, 0};
+    const conv_shape s = {"", 1, 1, channels, side, side, 17, 1, 1, 0};
     conv_call c = make_conv(&s, CONV_LINEAR, 9);
     float *input = (float *)c.input;
     for (size_t i = 77; i < inputs_of(&c); i += 12800) input[i] = outlier;
@@ -452,11 +456,11 @@ static void test_one_side(void)
    channel are 40, and count for nothing; the others are below .01. */
 static void test_noise(void)
 {
-    static const conv_shape s = {"", 1, 1, 16, 8, 8, 24, 1, 1, 0};
+    static const conv_shape s = {"", 1, 1, 17, 8, 8, 24, 1, 1, 0};
     conv_call c = make_conv(&s, CONV_LINEAR, 5);
     float *input = (float *)c.input, *weights = (float *)c.weights;
     for (size_t i = 0; i < inputs_of(&c); ++i) input[i] = i >= 64 ? .01f * input[i] : i % 2 * 40;
-    for (int i = 0; i < 24; ++i) weights[i * 16] *= 1e-4f;
+    for (int i = 0; i < 24; ++i) weights[i * 17] *= 1e-4f;
     memset((float *)c.shift, 0, 24 * sizeof(float));
     const gemm_scale l = calibrate_alone(&c);
     const char *wrong = NULL;
@@ -488,7 +492,7 @@ static void test_at_boxes(void)
         conv_call c = make_conv(&s, CONV_LINEAR, 9);
         float *input = (float *)c.input;
         for (size_t i = 7; i < inputs_of(&c); i += 100) input[i] *= 3;
-        gemm_calibration_add(&c, true);
+        gemm_calibration_add(&c, true, true);
         add(&last, at_boxes ? CONV_LINEAR : CONV_LEAKY, !at_boxes, 10);
         if (write_file()) wrong = "it is not written";
         gemm_scales read = read_file();
@@ -513,7 +517,7 @@ static void test_same_weights(void)
     for (int i = 0; i < 2; ++i) {
         conv_call c = make_conv(&shapes[i], CONV_LEAKY, 9);
         for (int w = 0; w < 24 * 32; ++w) ((float *)c.weights)[w] = .25f;
-        gemm_calibration_add(&c, true);
+        gemm_calibration_add(&c, true, true);
         conv_shape_free(&c);
     }
     const char *wrong = write_file() ? "it is not written" : NULL;
@@ -523,6 +527,109 @@ static void test_same_weights(void)
     report_judged("same-weights", wrong);
     gemm_scales_free(&s);
     unlink(path);
+}
+
+/* ---- search ---- */
+
+static const conv_shape of_boxes = {"", 1, 1, 16, 12, 12, 18, 1, 1, 0};
+
+/* Layers of boxes: output i is i + 1, but the last one is `last`. */
+static void pass(int count, float last)
+{
+    for (int k = 0; k < count; ++k) {
+        conv_call c = make_conv(&of_boxes, CONV_LINEAR, 6);
+        const size_t n = conv_outputs(&c);
+        for (size_t i = 0; i < n; ++i) c.output[i] = (float)(i + 1);
+        c.output[n - 1] = last;
+        gemm_calibration_add(&c, false, true);
+        conv_shape_free(&c);
+    }
+}
+
+/* What a run in 8 bits says of its error, in millionths. */
+static long error_of_run(const char *search, int passes, float last)
+{
+    char said[96] = "";
+    long error = -100;
+    if (gemm_calibration_begin(search, true)) return error;
+    pass(passes, last);
+    fflush(stderr);
+    const int own = dup(STDERR_FILENO);
+    snprintf(path, sizeof path, "%.60serror", search);
+    if (own < 0 || !freopen(path, "w", stderr)) abort();
+    const char *why = gemm_calibration_write(search, 0);
+    fflush(stderr);
+    dup2(own, STDERR_FILENO);
+    close(own);
+    FILE *f = fopen(path, "r");
+    if (why || (f && fgets(said, sizeof said, f) &&
+                sscanf(said, "gemm: GEMM_CALIBRATE: error %ld millionths", &error) != 1))
+        error = -200;
+    if (f) fclose(f);
+    unlink(path);
+    return error;
+}
+
+/* Both files have a step for each layer but the depthwise one. `wide` clips nothing. */
+static const char *judge_steps(const char *search)
+{
+    static const char *const names[] = {"steps", "wide"};
+    const char *wrong = NULL;
+    for (int i = 0; i < 2; ++i) {
+        snprintf(path, sizeof path, "%.60s%s", search, names[i]);
+        gemm_scales s = read_file();
+        if (s.count != 4) wrong = "it has not one line for each layer";
+        for (int k = 0; k < s.count; ++k)
+            if ((s.layers[k].scale > 0) != (k > 0)) wrong = "a layer of the wrong kind stays";
+        if (!wrong && i != (s.layers[1].method == GEMM_SCALE_RANGE)) wrong = "another clip";
+        if (!wrong && i && !is_near((double)s.layers[1].scale, 50 * 1.02 / 255, .02))
+            wrong = "an input is clipped";
+        gemm_scales_free(&s);
+        unlink(path);
+    }
+    return wrong;
+}
+
+static void test_search(void)
+{
+    static const conv_shape depthwise = {"", 1, 8, 8, 12, 12, 8, 3, 1, 1};
+    static const conv_shape picture = {"", 1, 1, 3, 12, 12, 8, 3, 1, 1};
+    static const struct run {
+        int passes;
+        float last;
+        long error;
+    } runs[] = {{2, 2592, 0}, {2, 2592 - 259.2f, 100000}, {2, NAN, 999000000},
+                {1, 2592, -100}, {3, 2592, -100}};
+    char before[sizeof path], search[64], name[96];
+    strcpy(before, path);
+    snprintf(search, sizeof search, "%.50s/", folder);
+    const char *wrong = gemm_calibration_begin(search, false);
+    add(&depthwise, CONV_LEAKY, true, 1);
+    conv_call c = make_conv(&middle, CONV_LEAKY, 2);
+    ((float *)c.input)[5] = 50;
+    gemm_calibration_add(&c, true, true);
+    conv_shape_free(&c);
+    add(&picture, CONV_LEAKY, true, 1);
+    pass(2, 2592);
+    if (!wrong) wrong = gemm_calibration_write(search, 0);
+    report_judged("search-steps", wrong ? wrong : judge_steps(search));
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; ++i) {
+        snprintf(name, sizeof name, "search-%d-%g", runs[i].passes, (double)runs[i].last);
+        const long error = error_of_run(search, runs[i].passes, runs[i].last);
+        report_that(name, labs(error - runs[i].error) < 9, "%ld", error);
+    }
+    report_judged("search-second", gemm_calibration_begin(search, false) ? "refused" : NULL);
+    pass(1, 2592);
+    if (write_file()) abort();
+    gemm_scales s = read_file();
+    report_judged("search-second-stays", s.count == 1 && !(s.layers[0].scale > 0)
+                                         ? NULL : "a layer without an error has a step");
+    gemm_scales_free(&s);
+    unlink(path);
+    snprintf(name, sizeof name, "%soutputs", search);
+    unlink(name);
+    report_judged("search-nothing", gemm_calibration_begin(search, true) ? NULL : "taken");
+    strcpy(path, before);
 }
 
 int main(void)
@@ -539,12 +646,13 @@ int main(void)
     test_file();
     test_other_files();
     test_two_processes();
-    judge_method("method-percentile", 16, 100, 1000, GEMM_SCALE_PERCENTILE);
+    judge_method("method-percentile", 17, 100, 1000, GEMM_SCALE_PERCENTILE);
     judge_method("method-error", 400, 8, 3, GEMM_SCALE_ERROR);
     test_one_side();
     test_noise();
     test_at_boxes();
     test_same_weights();
+    test_search();
     rmdir(folder);
     return report_status();
 }

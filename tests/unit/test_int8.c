@@ -6,8 +6,9 @@
  *
  *   conv        random convolutions: strides, groups, a batch, with a pool and without; 1 to 3
  *               threads give the same bits
- *   chain       random chains whose first layer goes in 8 bits, by bands and phases: the bits of
- *               the layers one by one, from the kept weights too; which chains are declined
+ *   chain       random chains whose first layer, last layer, or both go in 8 bits, by bands and
+ *               phases: the bits of the layers one by one, from the kept weights too; without the
+ *               first layer; none in 8 bits
  *   extremes    a layer whose inputs and weights are all at their limits
  *   single      what has no scale, or a logistic does not go in 8 bits
  *   kept        the weights are kept in 8 bits, serve the next call, and go with the plan
@@ -176,7 +177,7 @@ static const char *judge_conv(void *subject, rng *r, int number, char *text)
 
 /* ---- chains ---- */
 
-/* A chain with the scale of each layer. Only the first one has one. */
+/* A chain with the scale of each layer. The first one has one, the last one, or both. */
 typedef struct chain {
     links l;
     layer layers[LINKS];
@@ -196,7 +197,7 @@ static void make_chain(chain *x, const gemm_quads *q, rng *r)
     const conv_shape shapes[LINKS] = {
         {"expand", batch, 1, in, h, w, wide, 1, 1, 0},
         {"depthwise", batch, wide, wide, h, w, wide, size, stride, size / 2},
-        {"project", batch, 1, wide, 0, 0, 5 + rng_below(r, most), 1, 1, 0}};
+        {"project", batch, 1, wide, 0, 0, 17 + rng_below(r, most), 1, 1, 0}};
     conv_activation drawn[LINKS];
     for (int i = 0; i < LINKS; ++i) drawn[i] = activations[rng_below(r, 3)];
     x->l = links_make(shapes, drawn, 0, &shortcut, r);
@@ -204,7 +205,10 @@ static void make_chain(chain *x, const gemm_quads *q, rng *r)
         x->layers[i] = make_layer(q, &x->l.calls[i], r);
         x->scales[i] = &x->layers[i].scale;
     }
-    x->layers[1].scale.scale = x->layers[2].scale.scale = 0;
+    const int which = rng_below(r, 3);
+    x->layers[1].scale.scale = 0;
+    if (which == 0) x->layers[2].scale.scale = 0;
+    if (which == 1) x->layers[0].scale.scale = 0;
 }
 
 /* Layer after layer. */
@@ -216,7 +220,7 @@ static const char *run_one_by_one(chain *x)
         const judged j = judge_of(&alone);
         gemm_note note;
         if (judge_run(&j, 1, NULL, &note)) return "a layer alone declined";
-        if (is_in_8_bits(&note) != (i == 0)) return "not the first layer alone goes in 8 bits";
+        if (is_in_8_bits(&note) != (alone.scale.scale > 0)) return "not as its scale says";
     }
     links_expect(&x->l, x->layers[0].q->base);
     return NULL;
@@ -252,29 +256,29 @@ static const char *judge_chain(chain *x, rng *r)
     return wrong;
 }
 
-/* Another layer in 8 bits, or two layers: declined. None: as under `packed`. */
-static const char *judge_declined(chain *x)
+/* Without the first layer: the bits are the same. None in 8 bits: as under `packed`. */
+static const char *judge_others(chain *x)
 {
     const gemm_quads *q = x->layers[0].q;
     conv_call calls[LINKS];
     gemm_note note;
     gemm_context context = {.threads = 1, .isa = q->base, .note = &note,
-                            .chain_scales = x->scales};
+                            .chain_scales = x->scales + 1};
     const char *wrong = NULL;
-    x->l.adds = false;
-    links_calls(&x->l, calls);
+    const layer_call *shortcut = links_calls(&x->l, calls);
     calls[1].input = x->l.calls[0].output;
-    x->layers[2].scale.scale = .01f;
+    links_clear(&x->l);
     gemm_clear_note(&note);
-    if (calls[2].n > 16 && gemm_int8_chain(calls, 3, NULL, &context, q) != GEMM_DECLINED)
-        wrong = "it ran with the last layer in 8 bits";
-    context.chain_scales = x->scales + 1;
-    if (calls[2].n > 16 && gemm_int8_chain(calls + 1, 2, NULL, &context, q) != GEMM_DECLINED)
-        wrong = "two layers ran in 8 bits";
+    gemm_status status = gemm_int8_chain(calls + 1, 2, shortcut, &context, q);
+    if (status == GEMM_DONE && !links_right(&x->l)) wrong = "two layers have other bits";
+    else if (status == GEMM_DONE &&
+             !strcmp(note.algorithm, "chain; int8") != (x->layers[2].scale.scale > 0))
+        wrong = "two layers are not as the scale says";
     context.chain_scales = x->scales;
     x->layers[0].scale.scale = x->layers[2].scale.scale = 0;
+    links_calls(&x->l, calls);
     gemm_clear_note(&note);
-    const gemm_status status = gemm_int8_chain(calls, 3, NULL, &context, q);
+    status = gemm_int8_chain(calls, 3, shortcut, &context, q);
     if (status == GEMM_DONE && strcmp(note.algorithm, "chain"))
         wrong = "it ran in 8 bits without a scale";
     return wrong;
@@ -299,7 +303,7 @@ static const char *judge_chains(void *subject, rng *r, int number, char *text)
     make_chain(&x, number % 2 ? &mixed : q, r);
     judge_text(&x.l.calls[1], text);
     const char *wrong = judge_chain(&x, r);
-    if (!wrong) wrong = judge_declined(&x);
+    if (!wrong) wrong = judge_others(&x);
     links_free(&x.l);
     return wrong;
 }
@@ -328,17 +332,18 @@ static const conv_shape SHAPE = {"kept", 1, 1, 66, 20, 22, 41, 3, 2, 1};
 
 static void test_single(const gemm_quads *q, const char *name)
 {
-    static const conv_shape picture = {"picture", 1, 1, 3, 20, 22, 40, 3, 1, 1},
+    static const conv_shape few = {"few", 1, 1, 2, 20, 22, 40, 3, 1, 1},
                             depthwise = {"depthwise", 1, 40, 40, 20, 22, 40, 3, 1, 1},
                             narrow = {"narrow", 1, 1, 16, 20, 22, 40, 1, 1, 0};
     rng r = rng_make(7, 0);
     gemm_note note;
     const char *wrong = NULL;
-    const conv_shape *const shapes[] = {&SHAPE, &SHAPE, &picture, &depthwise, &narrow};
+    const conv_shape *const shapes[] = {&SHAPE, &SHAPE, &few, &depthwise, &narrow};
     for (int i = 0; i < 5 && !wrong; ++i) {
         layer l = draw_layer(q, shapes[i], i == 1 ? CONV_LOGISTIC : CONV_LEAKY, &r);
         const judged j = judge_of(&l);
         if (i == 0) l.scale.scale = 0;
+        l.scale.by_noise = true;
         const gemm_status status = judge_run(&j, 1, NULL, &note);
         if (note.scale || !strcmp(note.algorithm, "int8")) wrong = "went in 8 bits";
         else if (status != GEMM_DONE || judge_untouched(&j)) wrong = "declined";

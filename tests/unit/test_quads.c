@@ -56,6 +56,27 @@ static const char *judge_rounding(const gemm_quads *q, int n, int rows, float in
     return wrong;
 }
 
+/* Places of vl floats become planes of quads, before guard pages. */
+static const char *judge_rounding_nchwc(const gemm_quads *q, int places, int vl, int zero, rng *r)
+{
+    const int planes = vl / 4, n = places * vl;
+    guarded x = guarded_make(1, n, n, AT_END, 0);
+    guarded to = guarded_make(planes, places, places + 3, AT_END, 0);
+    gemm_quad *quads = (gemm_quad *)to.data;
+    const char *wrong = NULL;
+    for (int i = 0; i < n; ++i) x.data[i] = any_input(r);
+    guarded_fill_nan(&to);
+    q->quantize_nchwc(places, vl, x.data, .9f, zero, quads, (size_t)places + 3);
+    for (int i = 0; i < n && !wrong; ++i)
+        if (byte_of(quads[i % vl / 4 * (places + 3) + i / vl], i % 4, q->offset) - zero !=
+            rounded_byte(x.data[i], .9f, zero))
+            wrong = "a byte of a place is not the rounded number";
+    if (!guarded_padding_intact(&to)) wrong = "writes behind a plane";
+    guarded_free(&x);
+    guarded_free(&to);
+    return wrong;
+}
+
 static void test_rounding(const gemm_quads *q, const char *name, uint64_t seed)
 {
     rng r = rng_make(seed, 1);
@@ -63,6 +84,9 @@ static void test_rounding(const gemm_quads *q, const char *name, uint64_t seed)
     for (int n = 1; n <= 70 && !wrong; ++n)
         for (int rows = 1; rows <= 4 && !wrong; ++rows)
             wrong = judge_rounding(q, n, rows, n % 3 ? 1 : 7.3f, draw_zero(&r), &r);
+    for (int places = 1; places <= 50 && !wrong; ++places)
+        for (int vl = 4; vl <= GEMM_QUADS_MOST_VL && !wrong; vl *= 2)
+            wrong = judge_rounding_nchwc(q, places, vl, draw_zero(&r), &r);
     report_judged(name, wrong);
 }
 

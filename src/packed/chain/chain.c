@@ -47,9 +47,10 @@ static bool adds_in_order(const conv_call *c, const gemm_ukernel *u)
 /* Sizes and a cut, without addresses. `cut` NULL: the best one. */
 static bool plan_chain(chain *l, const packed_chain_cut *cut, int threads)
 {
-    if (!can_run(l) || !adds_in_order(l->project, l->u)) return false;
+    if (!can_run(l)) return false;
+    if (!l->project_q && !adds_in_order(l->project, l->u)) return false;
     if (!packed_adds_alike(gemm_conv_taps(l->depth), l->u)) return false;
-    if (l->expand && !l->quads && !adds_in_order(l->expand, l->u)) return false;
+    if (l->expand && !l->expand_q && !adds_in_order(l->expand, l->u)) return false;
     l->cut = cut ? *cut : packed_cut_chain(l->expand, l->depth, l->project, l->u, threads);
     return packed_chain_set_sizes(l);
 }
@@ -59,7 +60,8 @@ static chain chain_of(const conv_call *calls, int count, const layer_call *short
 {
     return (chain){.expand = count == 3 ? calls : NULL, .depth = calls + count - 2,
                    .project = calls + count - 1, .shortcut = shortcut, .u = context->isa,
-                   .quads = quads,
+                   .quads = quads, .expand_q = quads ? quads->expand : NULL,
+                   .project_q = quads ? quads->project : NULL,
                    .output = shortcut ? shortcut->output : calls[count - 1].output};
 }
 
@@ -89,7 +91,7 @@ typedef struct facts {
     int threads, count, batch, c, h, w, wide, size, stride, pad, out_h, out_w, deep, n;
     conv_activation activation[PACKED_CHAIN_MOST];
     int shortcut;               /* 0: none, 1: one that can be added, 2: another */
-    int quads;                  /* 1: the first layer goes in 8 bits */
+    bool expands, projects;     /* in 8 bits */
 } facts;
 
 static facts facts_of(const conv_call *calls, int count, const layer_call *shortcut,
@@ -104,7 +106,7 @@ static facts facts_of(const conv_call *calls, int count, const layer_call *short
     f.out_h = d->out_h, f.out_w = d->out_w, f.deep = d->n;
     for (int i = 0; i < count; ++i) f.activation[i] = calls[i].activation;
     f.shortcut = !shortcut ? 0 : packed_can_add(shortcut) ? 1 : 2;
-    f.quads = quads != NULL;
+    f.expands = quads && quads->expand, f.projects = quads && quads->project;
     return f;
 }
 
@@ -116,7 +118,7 @@ static void set_addresses(chain *planned, const chain *l)
 {
     planned->expand = l->expand, planned->depth = l->depth, planned->project = l->project;
     planned->shortcut = l->shortcut;
-    planned->quads = l->quads;
+    planned->quads = l->quads, planned->expand_q = l->expand_q, planned->project_q = l->project_q;
     planned->output = l->output;
 }
 

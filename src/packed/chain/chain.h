@@ -15,7 +15,7 @@ gemm_row_chain gemm_packed_chain;
 /* A convolution, a chain or a layer. */
 gemm_row_run gemm_packed_run;
 
-/* The same with quads, which may be NULL. Count is 3 with quads. */
+/* The same with quads, which may be NULL. */
 gemm_status packed_chain(const conv_call *, int count, const layer_call *shortcut,
                          const packed_chain_quads *, const gemm_context *);
 

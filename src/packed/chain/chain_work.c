@@ -23,8 +23,9 @@
  *
  * Where pieces would have few rows, threads share channels too: see phases, and chain_cut.h.
  *
- * The first product may be one of whole numbers of 8 bits (isa/quads.h). Then the input is rounded
- * to quads before, once for all threads. Wide rows are floats as before.
+ * Each product may be one of whole numbers of 8 bits (isa/quads.h). Before the first one the input
+ * is rounded to quads, once for all threads. Before the second one a thread rounds its deep rows.
+ * Wide and deep rows are floats as before.
  */
 #include "packed/chain/chain_work.h"
 
@@ -63,6 +64,7 @@ static void set_rows(chain *l, int rows)
     l->pitch = max_int(d->pad + d->w, (d->out_w - 1) * d->stride + d->size) * vl;
     l->wide_ld = apart((size_t)l->wide_rows * (size_t)l->pitch);
     l->deep_ld = l->narrow_ld = apart((size_t)rows * (size_t)d->out_w * (size_t)vl);
+    l->quads_ld = l->project_q ? (size_t)rows * (size_t)d->out_w : 0;
 }
 
 /* The most places of a product. */
@@ -78,11 +80,24 @@ static size_t deep_floats(const chain *l)
     return l->cut.by_phases ? 0 : l->deep_ld * l->groups;
 }
 
+/* The quads of K of a 1x1 layer in 8 bits: planes of its input. */
+static int planes_of(const conv_call *c)
+{
+    return ceil_div(c->c, 4);
+}
+
+/* Quads of deep in a thread's scratch. The last vector has channels behind the last one too. */
+static size_t deep_quads(const chain *l)
+{
+    const size_t planes = round_up((size_t)planes_of(l->project), (size_t)l->u->vl / 4);
+    return l->quads_ld ? l->quads_ld * planes + GEMM_QUADS_SLACK : 0;
+}
+
 static size_t scratch_bytes(const chain *l)
 {
     const size_t inner = l->wide_ld * l->groups + deep_floats(l);
     return (inner + l->narrow_ld * l->out_groups) * sizeof(float) +
-           2 * most_places(l) * sizeof(int);
+           deep_quads(l) * sizeof(gemm_quad) + 2 * most_places(l) * sizeof(int);
 }
 
 /* As many groups of rows as fit in half of L2, in bands of equal height. */
@@ -106,6 +121,7 @@ static void set_strip(chain *l, int rows)
     l->groups = l->out_groups = l->u->nr / l->u->vl;
     l->deep_ld = apart((size_t)gemm_conv_places(l->depth) * l->u->vl);
     l->narrow_ld = apart((size_t)l->cut.step * l->u->vl);
+    if (l->quads_ld) l->quads_ld = (size_t)l->cut.step;
 }
 
 /* The first row of a piece. */
@@ -128,6 +144,7 @@ bool packed_chain_set_sizes(chain *l)
 /* A thread's scratch. */
 typedef struct parts {
     float *wide, *deep, *narrow;        /* narrow: the output in nchwc */
+    gemm_quad *quads;                   /* deep in 8 bits */
     int *at_wide, *at_deep;             /* where a place of a product goes: gemm_nchwc */
 } parts;
 
@@ -138,7 +155,8 @@ static parts cut_scratch(const chain *l, void *scratch)
     parts s = {.wide = scratch};
     s.deep = s.wide + l->wide_ld * l->groups;
     s.narrow = s.deep + deep_floats(l);
-    s.at_wide = (int *)(s.narrow + l->narrow_ld * l->out_groups);
+    s.quads = (gemm_quad *)(s.narrow + l->narrow_ld * l->out_groups);
+    s.at_wide = (int *)(s.quads + deep_quads(l));
     s.at_deep = s.at_wide + places;
     for (int i = 0, x = 0, at = 0; i < places; ++i) {
         s.at_deep[i] = i * vl;
@@ -171,25 +189,25 @@ static void clear_rows(const chain *l, const parts *s, int from, int to)
     }
 }
 
-/* The quads of K of an expanding layer in 8 bits: planes of its input. */
-static int planes_of(const conv_call *e)
+/* `places` by whole vectors of channels. The pointers of `q` are those of the first channel. */
+static void multiply_quads(const chain *l, const conv_call *c, const packed_chain_product *q,
+                           int channels, int places, const gemm_quad *a, size_t a_ld, float *to,
+                           size_t ld, const int *at)
 {
-    return ceil_div(e->c, 4);
+    const gemm_quads_nchwc product = {
+        .places = places, .channels = channels, .quads = planes_of(c), .a = a, .a_ld = a_ld,
+        .b = q->b, .start = q->start, .scale = q->scale, .shift = q->shift,
+        .slope = gemm_slope(c->activation), .c = to, .group = l->u->vl, .c_ld = ld, .at = at,
+    };
+    l->quads->kernels->nchwc(&product);
 }
 
-static void expand_quads(const chain *l, const parts *s, int image, int row, int places, float *to)
+/* The product from channel `first` on. */
+static packed_chain_product from_channel(const packed_chain_product *q, const conv_call *c,
+                                         int first)
 {
-    const conv_call *e = l->expand;
-    const packed_chain_quads *q = l->quads;
-    const size_t area = (size_t)e->h * e->w;
-    const gemm_quads_nchwc product = {
-        .places = places, .channels = e->n, .quads = planes_of(e),
-        .a = q->a + (size_t)image * planes_of(e) * area + row, .a_ld = area,
-        .b = q->b, .start = q->start, .scale = q->scale, .shift = q->shift,
-        .slope = gemm_slope(e->activation),
-        .c = to, .group = l->u->vl, .c_ld = l->wide_ld, .at = s->at_wide,
-    };
-    q->kernels->nchwc(&product);
+    return (packed_chain_product){q->b + (size_t)first * planes_of(c), q->start + first,
+                                  q->scale + first, q->shift + first};
 }
 
 /* Rows y .. y + rows - 1 of the map go to wide row `at` and on. */
@@ -198,8 +216,10 @@ static void bring_rows(const chain *l, const parts *s, int image, int y, int row
     const conv_call *e = l->expand, *d = l->depth;
     const size_t area = (size_t)d->h * d->w, row = (size_t)y * d->w;
     float *const to = s->wide + (size_t)at * l->pitch + (size_t)d->pad * l->u->vl;
-    if (l->quads) {
-        expand_quads(l, s, image, (int)row, rows * e->w, to);
+    if (l->expand_q) {
+        const gemm_quad *a = l->quads->a + (size_t)image * planes_of(e) * area + row;
+        multiply_quads(l, e, l->expand_q, e->n, rows * e->w, a, area, to, l->wide_ld,
+                       s->at_wide);
         return;
     }
     if (e) {
@@ -256,13 +276,9 @@ static void filter_rows(const chain *l, const parts *s, int rows)
     }
 }
 
-/* Output channels first .. first + channels - 1, `places` from place `from` of an image on. Place
-   0 of deep is that place. */
-static void project(const chain *l, const parts *s, int image, int first, int channels, int from,
-                    int places)
+static void project_floats(const chain *l, const parts *s, int first, int channels, int places)
 {
     const conv_call *p = l->project;
-    const size_t area = (size_t)p->h * p->w, at = (image * p->n + first) * area + from;
     const gemm_nchwc product = {
         .places = places, .channels = channels, .K = p->c,
         .source = GEMM_NCHWC, .a = s->deep, .a_ld = l->deep_ld,
@@ -272,6 +288,29 @@ static void project(const chain *l, const parts *s, int image, int first, int ch
         .c = s->narrow, .c_ld = l->narrow_ld, .at = s->at_deep,
     };
     l->u->nchwc.product(&product);
+}
+
+static void project_quads(const chain *l, const parts *s, int first, int channels, int places)
+{
+    const packed_chain_quads *q = l->quads;
+    const int planes = planes_of(l->project), vl = l->u->vl;
+    for (int p = 0; p < planes; p += vl / 4)
+        q->kernels->quantize_nchwc(places, vl, s->deep + (size_t)(p * 4 / vl) * l->deep_ld,
+                                   q->inverse, q->zero, s->quads + p * l->quads_ld, l->quads_ld);
+    const packed_chain_product some = from_channel(l->project_q, l->project, first);
+    multiply_quads(l, l->project, &some, channels, places, s->quads, l->quads_ld, s->narrow,
+                   l->narrow_ld, s->at_deep);
+}
+
+/* Output channels first .. first + channels - 1, `places` from place `from` of an image on. Place
+   0 of deep is that place. */
+static void project(const chain *l, const parts *s, int image, int first, int channels, int from,
+                    int places)
+{
+    const conv_call *p = l->project;
+    const size_t area = (size_t)p->h * p->w, at = (image * p->n + first) * area + from;
+    if (l->project_q) project_quads(l, s, first, channels, places);
+    else project_floats(l, s, first, channels, places);
     l->u->reorder.from_nchwc(places, channels, s->narrow, l->narrow_ld, l->output + at, area);
     if (l->shortcut) packed_add_shortcut(l->u, l->shortcut, at, channels, places, area);
 }
@@ -320,18 +359,8 @@ typedef struct phases {
 typedef struct part {
     conv_call expand, depth;
     packed_chain_quads quads;
+    packed_chain_product product;
 } part;
-
-static void cut_quads(chain *l, packed_chain_quads *q, int image, int first)
-{
-    *q = *l->quads;
-    q->a += (size_t)image * planes_of(l->expand) * l->expand->h * l->expand->w;
-    q->b += (size_t)first * planes_of(l->expand);
-    q->start += first;
-    q->scale += first;
-    q->shift += first;
-    l->quads = q;
-}
 
 static void cut_part(chain *l, part *p, int image, int first, int channels)
 {
@@ -342,7 +371,13 @@ static void cut_part(chain *l, part *p, int image, int first, int channels)
     d->shift += first;
     if (!l->expand) d->input += (image * d->c + first) * area;
     l->depth_w += (size_t)first * d->size * d->size;
-    if (l->quads) cut_quads(l, &p->quads, image, first);
+    if (l->expand_q) {
+        p->quads = *l->quads;
+        p->quads.a += (size_t)image * planes_of(l->expand) * area;
+        p->product = from_channel(l->expand_q, l->expand, first);
+        l->quads = &p->quads;
+        l->expand_q = &p->product;
+    }
     if (l->expand) {
         *e = *l->expand;
         if (e->scale) e->scale += first;
@@ -413,14 +448,15 @@ bool packed_chain_run(chain *l, const conv_call *calls, int count, const gemm_co
     void *own[PACKED_CHAIN_MOST] = {NULL};
     const float *w[PACKED_CHAIN_MOST] = {NULL};
     bool done = true;
-    for (int i = l->quads ? 1 : 0; i < count && done; ++i) {
+    const int end = l->project_q ? count - 1 : count;
+    for (int i = l->expand_q ? 1 : 0; i < end && done; ++i) {
         gemm_kept *kept = context->chain_kept ? context->chain_kept[i] : NULL;
         w[i] = packed_arrange(&calls[i], l->u, kept, &own[i]);
         done = w[i];
     }
     l->expand_w = w[0], l->depth_w = w[count - 2], l->project_w = w[count - 1];
     const int threads = context->threads;
-    done = done && !(l->quads && l->quads->round(l->quads->job, threads)) &&
+    done = done && !(l->expand_q && l->quads->round(l->quads->job, threads)) &&
            !(l->cut.by_phases ? run_phases : run_bands)(l, threads);
     for (int i = 0; i < count; ++i) free(own[i]);
     return done;

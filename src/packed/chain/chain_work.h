@@ -13,15 +13,22 @@ typedef struct packed_chain_cut {
     int step;                   /* phases: places of the output in a chunk of the second phase */
 } packed_chain_cut;
 
-/* The first of three convolutions in whole numbers of 8 bits: members of gemm_quads_nchwc. */
-typedef struct packed_chain_quads {
-    const gemm_quads *kernels;  /* their vl divides that of the context's micro-kernels */
-    const gemm_quad *a;         /* the input: planes of all images, one behind the other */
-    int (*round)(void *job, int threads);       /* writes them. -1: no memory */
-    void *job;
+/* A 1x1 layer in whole numbers of 8 bits: members of gemm_quads_nchwc. */
+typedef struct packed_chain_product {
     const gemm_quad *b;
     const int32_t *start;
     const float *scale, *shift;
+} packed_chain_product;
+
+/* The 1x1 layers of a chain that are so. */
+typedef struct packed_chain_quads {
+    const gemm_quads *kernels;  /* their vl divides that of the context's micro-kernels */
+    const packed_chain_product *expand, *project;   /* NULL: one of floats */
+    const gemm_quad *a;         /* of expand: planes of all images, one behind the other */
+    int (*round)(void *job, int threads);       /* writes them. -1: no memory */
+    void *job;
+    float inverse;              /* of project: 1 / SCALE, and ZERO */
+    int zero;
 } packed_chain_quads;
 
 enum { PACKED_CHAIN_MOST = 3 };         /* layers */
@@ -31,7 +38,8 @@ typedef struct packed_chain_job {
     const conv_call *depth, *project;
     const layer_call *shortcut;         /* NULL: none */
     const float *expand_w, *depth_w, *project_w;    /* arranged: nchwc.h */
-    const packed_chain_quads *quads;    /* of expand, or NULL: it is a product of floats */
+    const packed_chain_quads *quads;    /* NULL: none is in 8 bits */
+    const packed_chain_product *expand_q, *project_q;   /* its own; in phases, of some channels */
     float *output;                      /* of the last layer */
     const gemm_ukernel *u;
     bool declined;                      /* the layers run one by one */
@@ -41,6 +49,7 @@ typedef struct packed_chain_job {
     int wide_rows, pitch;               /* of a band: rows, and floats in a row */
     size_t wide_ld, deep_ld, narrow_ld; /* floats of a group of wide, of deep and of the output.
                                            In phases deep has all rows of the map */
+    size_t quads_ld;                    /* quads of a plane of deep in 8 bits; 0: it stays floats */
 } packed_chain_job;
 
 /* The cut of the least estimated time: chain_cut.c. expand may be NULL. */

@@ -183,6 +183,7 @@ static void place_row(const job *j, const gemm_quad *from, gemm_quad *row)
     for (int s = 0; s < S; ++s) {
         const int skip = (s - c->pad % S + S) % S;      /* columns before the part's first one */
         gemm_quad *to = row + (size_t)s * l->part + (c->pad + skip) / S;
+#pragma GCC unroll 4
         for (int i = skip; i < n; i += S) *to++ = from[i];
     }
 }
@@ -486,42 +487,69 @@ gemm_status gemm_int8_conv(const conv_call *c, const gemm_context *context, cons
 
 /* ---- chains ---- */
 
-/* A chain whose first layer goes in 8 bits, and no other. */
-static gemm_status run_chain(const layout *l, const gemm_scale *of, const conv_call *c, int count,
-                             const layer_call *shortcut, const gemm_context *context)
+/* A 1x1 layer of a chain. `scale` NULL: in single precision. */
+typedef struct chain_part {
+    const gemm_scale *scale;
+    layout l;
+    filters f;
+    void *own;
+} chain_part;
+
+/* False: there is no memory, or a weight is not finite. */
+static bool get_part(chain_part *p, gemm_kept *kept)
 {
-    gemm_kept *kept = context->chain_kept ? context->chain_kept[0] : NULL;
-    void *own, *data = get_filters(l, of->zero, kept, &own);
-    packed_workspace *w = data ? packed_take_workspace(call_floats(l)) : NULL;
-    gemm_status status = GEMM_DECLINED;
-    if (w) {
-        job j = {.l = *l, .f = filters_at(l, data)};
-        start_job(&j, of, w->data);
-        const packed_chain_quads q = {.kernels = l->kernels, .a = j.image, .round = round_image,
-                                      .job = &j, .b = j.f.panels, .start = j.f.start,
-                                      .scale = j.scale, .shift = j.shift};
-        status = packed_chain(c, count, shortcut, &q, context);
-        packed_give_workspace(w);
-    }
-    free(own);
+    void *data = p->scale ? get_filters(&p->l, p->scale->zero, kept, &p->own) : NULL;
+    if (data) p->f = filters_at(&p->l, data);
+    return data || !p->scale;
+}
+
+static gemm_status run_parts(const chain_part *expand, const chain_part *project,
+                             const conv_call *c, int count, const layer_call *shortcut,
+                             const gemm_context *context)
+{
+    const size_t first = expand->scale ? call_floats(&expand->l) : 0;
+    const size_t rows = project->scale ? (size_t)padded_rows(&project->l) : 0;
+    packed_workspace *w = packed_take_workspace(first + 2 * rows);
+    if (!w) return GEMM_DECLINED;
+    job j = {.l = expand->l, .f = expand->f};
+    float *const scale = w->data + first, *const shift = scale + rows;
+    if (expand->scale) start_job(&j, expand->scale, w->data);
+    if (rows) make_scales(&project->l, &project->f, project->scale->scale, scale, shift);
+    const packed_chain_product one = {j.f.panels, j.f.start, j.scale, j.shift};
+    const packed_chain_product two = {project->f.panels, project->f.start, scale, shift};
+    const packed_chain_quads q = {.kernels = project->l.kernels,
+                                  .expand = expand->scale ? &one : NULL,
+                                  .project = rows ? &two : NULL,
+                                  .a = j.image, .round = round_image, .job = &j,
+                                  .inverse = rows ? 1 / project->scale->scale : 0,
+                                  .zero = rows ? project->scale->zero : 0};
+    const gemm_status status = packed_chain(c, count, shortcut, &q, context);
+    packed_give_workspace(w);
     return status;
 }
 
+/* The 1x1 layers of a chain go in 8 bits, each as it may. */
 gemm_status gemm_int8_chain(const conv_call *c, int count, const layer_call *shortcut,
                             const gemm_context *context, const void *params)
 {
     const gemm_quads *kernels = params ? params : gemm_quads_find(context->isa);
-    const gemm_scale *const *scales = context->chain_scales;
-    int in_8 = 0, last = 0;
+    const int vl = kernels->vl, at[] = {0, count - 1};
+    chain_part parts[2] = {{.scale = NULL}, {.scale = NULL}};
     if (count == 1) return GEMM_DECLINED;
-    for (int i = 0; i < count; ++i) {
-        const layout l = layout_of(&c[i], kernels, kernels->mr);
-        if (fits(&l, scales ? scales[i] : NULL, context->way)) ++in_8, last = i;
+    for (int i = count == 2; i < 2; ++i) {
+        const gemm_scale *scale = context->chain_scales ? context->chain_scales[at[i]] : NULL;
+        parts[i].l = layout_of(&c[at[i]], kernels, vl);
+        if (fits(&parts[i].l, scale, context->way)) parts[i].scale = scale;
     }
-    if (!in_8) return gemm_packed_chain(c, count, shortcut, context, NULL);
-    if (count < 3 || last > 0 || context->isa->vl % kernels->vl) return GEMM_DECLINED;
-    const layout l = layout_of(c, kernels, kernels->vl);
-    return run_chain(&l, scales[0], c, count, shortcut, context);
+    if (!parts[0].scale && !parts[1].scale)
+        return gemm_packed_chain(c, count, shortcut, context, NULL);
+    bool right = context->isa->vl % vl == 0;
+    for (int i = 0; i < 2 && right; ++i)
+        right = get_part(&parts[i], context->chain_kept ? context->chain_kept[at[i]] : NULL);
+    const gemm_status status = right ? run_parts(&parts[0], &parts[1], c, count, shortcut, context)
+                                     : GEMM_DECLINED;
+    for (int i = 0; i < 2; ++i) free(parts[i].own);
+    return status;
 }
 
 gemm_status gemm_int8_run(const gemm_op *op, const gemm_context *context, const void *params)

@@ -30,7 +30,7 @@
 typedef uint32_t gemm_quad;
 
 enum {
-    GEMM_QUADS_MOST_MR = 8, GEMM_QUADS_MOST_NR = 48,
+    GEMM_QUADS_MOST_MR = 8, GEMM_QUADS_MOST_NR = 48, GEMM_QUADS_MOST_VL = 16,
     GEMM_QUADS_SLACK = 16       /* a copy may read and write so many quads behind its end */
 };
 
@@ -97,6 +97,10 @@ typedef struct gemm_quads {
        bytes are any. */
     void (*quantize)(int n, int rows, const float *x, size_t ld, float inverse, int zero,
                      gemm_quad *quads);
+    /* The same from nchwc: quads[p * ld + i] has channels 4 p .. 4 p + 3 of place i. base_vl:
+       floats of a place of x, at most GEMM_QUADS_MOST_VL. */
+    void (*quantize_nchwc)(int places, int base_vl, const float *x, float inverse, int zero,
+                           gemm_quad *quads, size_t ld);
     /* Writes rows of nr quads, and up to GEMM_QUADS_SLACK behind the last one. */
     void (*pack)(const gemm_quads_pack *, gemm_quad *strip);
     bool (*supported)(void);    /* by the processor and the system it runs on */

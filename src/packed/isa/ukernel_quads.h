@@ -185,24 +185,51 @@ static void nchwc(const gemm_quads_nchwc *l)
 
 /* ---- the image ---- */
 
-static void quantize(int n, int rows, const float *x, size_t ld, float inverse,
-                     int zero, gemm_quad *restrict quads)
+/* `rows` is known, so the loop is one of vectors. */
+INLINE void quantize_rows(int n, const int rows, const float *x, size_t ld, float inverse, int zero,
+                          gemm_quad *restrict quads)
 {
-    const gemm_quad flip = OFFSET ? 0x80808080 : 0;
-    if (rows == 4) {
-        for (int j = 0; j < n; ++j)
-            quads[j] = (gemm_int8_byte(x[j], inverse, zero) |
-                        gemm_int8_byte(x[ld + j], inverse, zero) << 8 |
-                        gemm_int8_byte(x[2 * ld + j], inverse, zero) << 16 |
-                        gemm_int8_byte(x[3 * ld + j], inverse, zero) << 24) ^ flip;
-        return;
-    }
     for (int j = 0; j < n; ++j) {
-        gemm_quad q = 0;
-        for (int i = 0; i < rows; ++i)
-            q |= gemm_int8_byte(x[i * ld + j], inverse, zero) << 8 * i;
-        quads[j] = q ^ flip;
+        gemm_quad q = OFFSET ? 0x80808080 : 0;
+#pragma GCC unroll 4
+        for (int i = 0; i < rows; ++i) q ^= gemm_int8_byte(x[i * ld + j], inverse, zero) << 8 * i;
+        quads[j] = q;
     }
+}
+
+static void quantize(int n, int rows, const float *x, size_t ld, float inverse, int zero,
+                     gemm_quad *quads)
+{
+    if (rows == 4) quantize_rows(n, 4, x, ld, inverse, zero, quads);
+    else if (rows == 3) quantize_rows(n, 3, x, ld, inverse, zero, quads);
+    else if (rows == 2) quantize_rows(n, 2, x, ld, inverse, zero, quads);
+    else quantize_rows(n, 1, x, ld, inverse, zero, quads);
+}
+
+enum { PLACES = 16 };           /* whose bytes lie together before they part to quads */
+
+INLINE void quantize_places(int n, int base_vl, const float *x, float inverse, int zero,
+                            gemm_quad *restrict quads, size_t ld)
+{
+    gemm_quad some[PLACES * GEMM_QUADS_MOST_VL / 4];
+    uint8_t *const bytes = (uint8_t *)some;
+    for (int j = 0; j < n * base_vl; ++j)
+        bytes[j] = (uint8_t)(gemm_int8_byte(x[j], inverse, zero) ^ (OFFSET ? 0x80 : 0));
+    for (int p = 0; p < base_vl / 4; ++p)
+        for (int i = 0; i < n; ++i) quads[p * ld + i] = some[i * (base_vl / 4) + p];
+}
+
+/* Known numbers make loops of vectors. */
+static void quantize_nchwc(int places, int base_vl, const float *x, float inverse, int zero,
+                           gemm_quad *quads, size_t ld)
+{
+    int i = 0;
+    for (; i + PLACES <= places; i += PLACES, x += PLACES * base_vl) {
+        if (base_vl == 16) quantize_places(PLACES, 16, x, inverse, zero, quads + i, ld);
+        else if (base_vl == 8) quantize_places(PLACES, 8, x, inverse, zero, quads + i, ld);
+        else quantize_places(PLACES, base_vl, x, inverse, zero, quads + i, ld);
+    }
+    quantize_places(places - i, base_vl, x, inverse, zero, quads + i, ld);
 }
 
 /* Whole pieces: the rest of the last one is overwritten, by the next run or row, or is slack. */
@@ -224,5 +251,6 @@ static void pack(const gemm_quads_pack *p, gemm_quad *strip)
 extern const gemm_quads JOIN(gemm_quads_, ISA);
 const gemm_quads JOIN(gemm_quads_, ISA) = {
     .name = TEXT(ISA), .base = &BASE, .mr = MR, .nr = NR, .vl = VL, .offset = OFFSET,
-    .tile = tile, .nchwc = nchwc, .quantize = quantize, .pack = pack, .supported = quads_supported,
+    .tile = tile, .nchwc = nchwc, .quantize = quantize,
+    .quantize_nchwc = quantize_nchwc, .pack = pack, .supported = quads_supported,
 };
