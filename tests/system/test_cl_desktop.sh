@@ -32,7 +32,7 @@ on_desktop 3
 # with the chain before it. A route of two inputs is one launch.
 is cl-desktop-launches "$(($(grep -c '^cl_' "$work/launches") - twice))" 13
 is cl-desktop-shortcut "$(tail -n 13 "$work/launches" | grep -c -e '^cl_tile.* -DDEPTHWISE -DSHORTCUT')" 1
-is cl-desktop-route "$(tail -n 13 "$work/launches" | grep -c '^cl_copy.*-DTWO')" 2
+is cl-desktop-route "$(tail -n 13 "$work/launches" | grep -c '^cl_copy_two')" 2
 # From the third pass on all kernel objects have their arguments.
 is cl-desktop-sets "$(wc -l <"$work/sets")" "$sets"
 

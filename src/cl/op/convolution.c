@@ -141,7 +141,7 @@ static const char *build(void *job)
     add_if(image && !j->sizes.strips, "-DIN_PLACE", &more);
     add_if(!image && !f->one_column && j->op.taps, "-DTAPS", &more);
     add_if(wide && j->op.taps && is_shifted(j->c), "-DSHIFTED", &more);
-    add_if(wide && j->op.g.M <= row->rows, "-DDIRECT", &more);
+    add_if(wide && j->op.taps && j->op.g.M <= row->rows, "-DDIRECT", &more);
     const char *why = gemm_cl_build_row(&j->w, gemm_text_whole(&more));
     gemm_text_free(&more);
     return why ? why : build_helpers(j);
