@@ -2,8 +2,8 @@
 /*
  * An OpenCL layer (OPENCL_LAYERS=layer_quick.so) for tests that compile many kernels. PoCL compiles
  * each kernel once for every size of a group, and once more for a binary. With this layer a program
- * of kernels/ has no binary, so GEMM_CACHE_DIR keeps none. PoCL's own cache still has the kernel for
- * later tests. Programs of CLBlast keep their binaries, because it needs them.
+ * of kernels/ has no binary, so GEMM_CACHE_DIR keeps none. PoCL's own cache still has the kernel
+ * for later tests. Programs of CLBlast keep their binaries, because it needs them.
  */
 #define LAYER_NAME "few compilations"
 #include "layer.h"

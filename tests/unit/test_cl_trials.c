@@ -54,6 +54,7 @@ static const fault faults[] = {
     {"cl_thin", "-DROWS=4 -DCOLS=1 -DWX=64 -DWY=1 -DCONV -DPACKED -DSIZE=3 -DTAPS",
      "ulong)(i0 + i)", "ulong)(i0)"},
     {"cl_tile", TILE " -DCONV -DSHORTCUT -DSIZE=1", "more + (more0", "more + (1 + more0"},
+    {"cl_tile", TILE " -DCONV -DDEPTHWISE -DSHORTCUT -DSIZE=3", "(adds ? (x)", "(true ? (x)"},
     {"cl_tile", TILE " -DCONV -DDEPTHWISE -DSHORTCUT -DSIZE=3", "filter, filters) + (x), slope",
      "filter, filters) + 0 * (x), slope"},
     {"cl_thin", "-DROWS=4 -DCOLS=1 -DWX=64 -DWY=1 -DCONV -DSIZE=3 -DTAPS -DSHORTCUT",

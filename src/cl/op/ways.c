@@ -234,9 +234,9 @@ static void offer_direct(offers *l, const way *w)
         offer(l, w->name, small, parts, GEMM_CL_NEVER_SPILLED)->is_smaller = true;
 }
 
-/* By launches of its own. The costs were measured on CPUs (docs/log/opencl.md). Where both tiles pay
-   all layers take that of 4, because a second one would compile three kernels for a few percent. A
-   GPU has it only by measuring, and by name. */
+/* By launches of its own. The costs were measured on CPUs (docs/log/opencl.md). Where both tiles
+   pay, all layers take that of 4: a second one would compile three more kernels for a few percent.
+   A GPU has it only by measuring, and by name. */
 static void offer_winograd(offers *l, const way *w)
 {
     if (!l->op->conv || is_named(l->op)) return;

@@ -307,12 +307,12 @@ static void chain(convolution *v, int filters)
                        .n = filters, .size = 1, .stride = 1, .out_h = d->out_h, .out_w = d->out_w};
 }
 
-static void set_shape(const gemm_cl_kit *k, convolution *v, bool pool)
+static void set_shape(const gemm_cl_kit *k, convolution *v, bool pool, bool adds)
 {
     const bool depthwise = gemm_cl_kit_has(k, "-DDEPTHWISE"), one = depthwise || transforms(k);
     const int rows = transforms(k) ? k->row.cols : rows_of(k);
     conv_call *c = &v->c;
-    *v = (convolution){.adds = gemm_cl_kit_has(k, "-DSHORTCUT"), .in = c};
+    *v = (convolution){.adds = adds, .in = c};
     c->groups = one ? 1 : 2;
     c->batch = one ? 2 : 1;
     c->pool = pool;
@@ -447,10 +447,10 @@ static void run_conv(gemm_cl_kit *k, convolution *v, const gemm_cl_view *B,
     k->used = used;
 }
 
-static void try_conv(gemm_cl_kit *k, bool pool)
+static void try_conv(gemm_cl_kit *k, bool pool, bool adds)
 {
     convolution v;
-    set_shape(k, &v, pool);
+    set_shape(k, &v, pool, adds);
     const conv_call *in = v.in;
     const size_t n = (size_t)in->batch * (size_t)in->c * (size_t)(in->h * in->w);
     const gemm_cl_view B = input_view(k, SLOT_TRIAL_B, aligns(k) ? 4 : FROM, n);
@@ -506,9 +506,11 @@ void gemm_cl_try_op(gemm_cl_kit *k)
 {
     const gemm_cl_family *f = k->row.family;
     const bool convolves = gemm_cl_kit_has(k, "-DCONV") || f->conv == GEMM_CL_ONLY_CONV;
+    const bool adds = gemm_cl_kit_has(k, "-DSHORTCUT");
     if (try_layers(k)) return;
     if (!strncmp(k->p->name, "cl_int8", 7)) try_int8(k);
-    else if (convolves || f->direct) try_conv(k, gemm_cl_kit_has(k, "-DPOOL"));
+    else if (convolves || f->direct) try_conv(k, gemm_cl_kit_has(k, "-DPOOL"), adds);
     else try_multiply(k);
-    if (transforms(k)) try_conv(k, true);
+    if (transforms(k)) try_conv(k, true, false);
+    if (adds && gemm_cl_kit_has(k, "-DDEPTHWISE")) try_conv(k, false, false);
 }
