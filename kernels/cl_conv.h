@@ -28,7 +28,7 @@
  * With SHORTCUT the convolution and a shortcut are one launch. `more` has the shortcut's other
  * input, of the size of the output: C[c0 + x] meets more[more0 + x]. The activation is that of the
  * shortcut, because the convolution is linear. So C gets activation((scale * sum + shift) + more).
- * Not with POOL.
+ * Not with POOL. With DEPTHWISE a kernel serves both: without `adds` nothing is added.
  *
  * A kernel that multiplies uses these macros, with CONV and without it:
  *   MULTIPLY_ARGUMENTS      its arguments (cl_multiply_arguments.h)
@@ -71,10 +71,16 @@
 #define C_START(z) ((ulong)PRODUCT(z) * M * ldc)
 #ifdef SHORTCUT
 #define MORE(o) (more + (more0 + ((ulong)((o) - C) - c0)))
+#ifdef DEPTHWISE
+#define IF_ADDS(x) (adds ? (x) : -0.0f)
+#else
+#define IF_ADDS(x) (x)
+#endif
 #define FINISH_MORE(name, s, x, filter, filters) \
     name##_slope(name##_norm(s, norm, filter, filters) + (x), slope)
-#define RESULT(s, o, filter) FINISH_MORE(conv_finish, s, *MORE(o), filter, groups * M)
-#define RESULT4(s, o, filter) FINISH_MORE(conv_finish4, s, vload4(0, MORE(o)), filter, groups * M)
+#define RESULT(s, o, filter) FINISH_MORE(conv_finish, s, IF_ADDS(*MORE(o)), filter, groups * M)
+#define RESULT4(s, o, filter) \
+    FINISH_MORE(conv_finish4, s, IF_ADDS(vload4(0, MORE(o))), filter, groups * M)
 #else
 #define RESULT(s, o, filter) conv_finish(s, norm, filter, groups * M, slope)
 #define RESULT4(s, o, filter) conv_finish4(s, norm, filter, groups * M, slope)

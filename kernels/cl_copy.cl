@@ -3,12 +3,11 @@
  * cl_copy: n elements of each image, from images that are n elements long to their place in images
  * of `size` elements. Items: cl_layer.h, over the n elements; a plane is an image.
  *
- * TWO: behind them, all - n elements of the images of `second`. Items over all elements. A route is
- * such a copy for each two of its inputs.
+ * cl_copy_two: behind them, all - n elements of the images of `second`. Items over all elements. A
+ * route is such a copy for each two of its inputs.
  */
 #include "cl_layer.h"
 
-#ifndef TWO
 __kernel void cl_copy(PARAMETERS(CL_COPY_ARGUMENTS))
 {
     const ulong image = PLANE;
@@ -18,8 +17,8 @@ __kernel void cl_copy(PARAMETERS(CL_COPY_ARGUMENTS))
         out[i] = in[i];
     }
 }
-#else
-__kernel void cl_copy(PARAMETERS(CL_COPY_TWO_ARGUMENTS))
+
+__kernel void cl_copy_two(PARAMETERS(CL_COPY_TWO_ARGUMENTS))
 {
     const ulong image = PLANE;
     const int m = all - n;
@@ -30,4 +29,3 @@ __kernel void cl_copy(PARAMETERS(CL_COPY_TWO_ARGUMENTS))
         out[i] = i < n ? in[i] : second[i - n];
     }
 }
-#endif

@@ -12,6 +12,11 @@
  * those of Darknet where it rounds the same.
  */
 #include "cl_layer_arguments.h"
+#include "cl_layer_run.h"
+
+#ifndef RUN
+#define RUN CL_LAYER_RUN
+#endif
 
 #pragma OPENCL FP_CONTRACT OFF
 

@@ -40,7 +40,7 @@
 #define CL_COPY_ARGUMENTS(FIRST, NEXT, MEMORY) \
     FIRST(int, n) CL_IN_OUT(NEXT, MEMORY) NEXT(int, size)
 
-/* With TWO. */
+/* Of cl_copy_two. */
 #define CL_COPY_TWO_ARGUMENTS(FIRST, NEXT, MEMORY) \
     CL_COPY_ARGUMENTS(FIRST, NEXT, MEMORY) NEXT(int, all) \
     MEMORY(__global const float *restrict, second) NEXT(ulong, s0)

@@ -56,7 +56,7 @@
     NEXT(float, depth_slope)
 
 #define CL_MORE_ARGUMENTS(NEXT, MEMORY) \
-    MEMORY(__global const float *, more) NEXT(ulong, more0)
+    MEMORY(__global const float *, more) NEXT(ulong, more0) NEXT(int, adds)
 
 #define CL_CONV_MORE_ARGUMENTS(FIRST, NEXT, MEMORY) \
     CL_CONV_ARGUMENTS(FIRST, NEXT, MEMORY) CL_MORE_ARGUMENTS(NEXT, MEMORY)

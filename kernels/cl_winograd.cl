@@ -6,7 +6,7 @@
  *   item (x, y, z) -> `each` tiles of image z, COLS filters
  *     at each point, for ROWS tiles:  ROWS x COLS of M in registers; U is read in vectors, V is
  *                                     broadcast from where it lies
- *     for each tile:                  Y, scale, shift, activation; with POOL the maxima of 2x2
+ *     for each tile:                  Y, scale, shift, activation; with `pool` the maxima of 2x2
  *
  * ROWS, COLS and VECTOR as in cl_wide. M lies in local memory, TILES * POINTS * COLS floats: L2.
  * TILES and `each` are multiples of ROWS, and `each` is TILES at most. Tiles past the last one
@@ -62,34 +62,34 @@ void multiply(int channels, __global const float *U, __global const float *V, in
     }
 }
 
-/* Y of VECTOR filters of a tile, finished: SIDE x SIDE vectors. */
-void compute_outputs(__local const float *M, wide scale, wide shift, float slope, wide *y)
+/* Outputs of VECTOR filters of a tile, finished. */
+void compute_outputs(__local const float *M, wide scale, wide shift, float slope, int pool, wide *y)
 {
     wide m[POINTS];
     #pragma unroll
     for (int p = 0; p < POINTS; ++p) {
         m[p] = VLOAD(M + p * COLS);
     }
-    finish_tile(m, scale, shift, slope, y);
+    finish_tile(m, scale, shift, slope, pool, y);
 }
 
 /* The part rows x columns of a filter's outputs, lane i of y. */
 void store_lane(const float (*y)[VECTOR], int i, int rows, int columns, int w,
                 __global float *out)
 {
-    if (rows == SIDE && columns == SIDE) {
+    if (rows == TILE && columns == TILE) {
         #pragma unroll
-        for (int r = 0; r < SIDE; ++r) {
+        for (int r = 0; r < TILE; ++r) {
             #pragma unroll
-            for (int c = 0; c < SIDE; ++c) {
-                out[r * w + c] = y[r * SIDE + c][i];
+            for (int c = 0; c < TILE; ++c) {
+                out[r * w + c] = y[r * TILE + c][i];
             }
         }
         return;
     }
     for (int r = 0; r < rows; ++r) {
         for (int c = 0; c < columns; ++c) {
-            out[r * w + c] = y[r * SIDE + c][i];
+            out[r * w + c] = y[r * TILE + c][i];
         }
     }
 }
@@ -112,7 +112,7 @@ void cl_winograd(PARAMETERS(CL_WINOGRAD_ARGUMENTS))
 {
     __local float Mp[TILES * POINTS * COLS];
     const int first = get_global_id(0) * each, count = min(each, tiles - first);
-    const int strip = get_global_id(1), z = get_global_id(2);
+    const int strip = get_global_id(1), z = get_global_id(2), side = pool ? TILE / 2 : TILE;
     const ulong v_point = (ulong)channels * ldv, u_point = (ulong)strips * channels * COLS;
     V += z * POINTS * v_point;
     U += (ulong)strip * channels * COLS;
@@ -131,13 +131,14 @@ void cl_winograd(PARAMETERS(CL_WINOGRAD_ARGUMENTS))
         const wide shift = load_some(norm + M + filter, filters);
         __global float *plane = C + c0 + ((ulong)z * M + filter) * h * w;
         for (int t = 0; t < count; ++t) {
-            const int y = (first + t) / across * SIDE, x = (first + t) % across * SIDE;
-            const int rows = min(SIDE, h - y), columns = min(SIDE, w - x);
-            wide out[SIDE * SIDE];
-            float lanes[SIDE * SIDE][VECTOR];
-            compute_outputs(Mp + t * POINTS * COLS + j * VECTOR, scale, shift, slope, out);
+            const int y = (first + t) / across * side, x = (first + t) % across * side;
+            const int rows = min(side, h - y), columns = min(side, w - x);
+            wide out[TILE * TILE];
+            float lanes[TILE * TILE][VECTOR];
+            compute_outputs(Mp + t * POINTS * COLS + j * VECTOR, scale, shift, slope,
+                            pool, out);
             #pragma unroll
-            for (int i = 0; i < SIDE * SIDE; ++i) {
+            for (int i = 0; i < TILE * TILE; ++i) {
                 VSTORE(out[i], lanes[i]);
             }
             for (int i = 0; i < filters; ++i) {

@@ -21,11 +21,11 @@
     FIRST(int, M) NEXT(int, channels) MEMORY(__global const float *, U) \
     MEMORY(__global const float *, V) NEXT(int, ldv) NEXT(int, across) NEXT(int, tiles) \
     NEXT(int, each) NEXT(int, strips) MEMORY(__global float *, C) NEXT(ulong, c0) NEXT(int, h) \
-    NEXT(int, w) MEMORY(__global const float *, norm) NEXT(float, slope)
+    NEXT(int, w) MEMORY(__global const float *, norm) NEXT(float, slope) NEXT(int, pool)
 
 #define CL_WINOGRAD_OUTPUT_ARGUMENTS(FIRST, NEXT, MEMORY) \
     FIRST(int, M) NEXT(int, ldv) NEXT(int, across) NEXT(int, tiles) \
     MEMORY(__global const float *, sums) MEMORY(__global float *, C) NEXT(ulong, c0) NEXT(int, h) \
-    NEXT(int, w) MEMORY(__global const float *, norm) NEXT(float, slope)
+    NEXT(int, w) MEMORY(__global const float *, norm) NEXT(float, slope) NEXT(int, pool)
 
 #endif

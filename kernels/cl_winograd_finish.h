@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The outputs of a tile of Winograd's algorithm, from its POINTS sums (cl_winograd.h): AT M A,
- * scale, shift and activation, and with POOL the maxima of 2x2. They are SIDE x SIDE vectors.
- * Behind cl_conv.h and cl_vector.h.
+ * scale, shift and activation. They are TILE x TILE vectors. With `pool` those of the first
+ * TILE / 2 rows and columns are then the maxima of 2x2. Behind cl_conv.h and cl_vector.h.
  */
-#ifdef POOL
-#define SIDE (TILE / 2)
-#else
-#define SIDE TILE
-#endif
-
 CONV_FINISH(conv_finish_wide, wide)
 
-void finish_tile(const wide *m, wide scale, wide shift, float slope, wide *y)
+void finish_tile(const wide *m, wide scale, wide shift, float slope, int pool, wide *out)
 {
-    wide between[TILE * EDGE], out[TILE * TILE];
+    wide between[TILE * EDGE];
     #pragma unroll
     for (int column = 0; column < EDGE; ++column) {
         output_pass(m + column, EDGE, between + column, EDGE);
@@ -27,17 +21,17 @@ void finish_tile(const wide *m, wide scale, wide shift, float slope, wide *y)
     for (int i = 0; i < TILE * TILE; ++i) {
         out[i] = conv_finish_wide_slope(scale * out[i] + shift, slope);
     }
+    if (!pool) {
+        return;
+    }
     #pragma unroll
-    for (int i = 0; i < SIDE * SIDE; ++i) {
-#ifdef POOL
-        const wide *o = out + i / SIDE * 2 * TILE + i % SIDE * 2;
+    for (int i = 0; i < TILE * TILE / 4; ++i) {
+        const int row = i / (TILE / 2), column = i % (TILE / 2);
+        const wide *o = out + row * 2 * TILE + column * 2;
         wide most = -FLT_MAX;
         most = o[0] > most ? o[0] : most;
         most = o[1] > most ? o[1] : most;
         most = o[TILE] > most ? o[TILE] : most;
-        y[i] = o[TILE + 1] > most ? o[TILE + 1] : most;
-#else
-        y[i] = out[i];
-#endif
+        out[row * TILE + column] = o[TILE + 1] > most ? o[TILE + 1] : most;
     }
 }

@@ -5,7 +5,7 @@
  *
  *   sums [image][point][filter][tile]      `ldv` tiles, of which the first `tiles` count
  *
- * h, w: of C, which has the maxima with POOL. Global {tiles, filters, images}, where tiles may be
+ * h, w: of C, which has the maxima with `pool`. Global {tiles, filters, images}, where tiles may be
  * rounded up.
  */
 #define CONV
@@ -21,22 +21,23 @@ __kernel void cl_winograd_output(PARAMETERS(CL_WINOGRAD_OUTPUT_ARGUMENTS))
         return;
     }
     const ulong point = (ulong)M * ldv;
-    const int y = tile / across * SIDE, x = tile % across * SIDE;
+    const int side = pool ? TILE / 2 : TILE;
+    const int y = tile / across * side, x = tile % across * side;
     const float scale = norm[filter], shift = norm[M + filter];
-    float m[POINTS], out[SIDE * SIDE];
+    float m[POINTS], out[TILE * TILE];
     sums += z * POINTS * point + (ulong)filter * ldv + tile;
     C += c0 + ((ulong)z * M + filter) * h * w;
     #pragma unroll
     for (int p = 0; p < POINTS; ++p) {
         m[p] = sums[p * point];
     }
-    finish_tile(m, scale, shift, slope, out);
+    finish_tile(m, scale, shift, slope, pool, out);
     #pragma unroll
-    for (int row = 0; row < SIDE; ++row) {
+    for (int row = 0; row < TILE; ++row) {
         #pragma unroll
-        for (int column = 0; column < SIDE; ++column) {
-            if (y + row < h && x + column < w) {
-                C[(y + row) * w + x + column] = out[row * SIDE + column];
+        for (int column = 0; column < TILE; ++column) {
+            if (row < side && column < side && y + row < h && x + column < w) {
+                C[(y + row) * w + x + column] = out[row * TILE + column];
             }
         }
     }

@@ -74,7 +74,7 @@ fill3 cl_fill -DCONV -DSIZE=3
 fill3-pool cl_fill -DCONV -DSIZE=3 -DPOOL
 sum cl_sum -DCONV
 sum-pool cl_sum -DCONV -DPOOL
-maxpool cl_maxpool -DSTRIDE=2
+maxpool cl_maxpool
 avgpool cl_avgpool
 upsample cl_upsample -DSTRIDE=2
 copy cl_copy -DRUN=4

@@ -17,7 +17,6 @@ typedef struct gemm_cl_configuration {
     bool privileged;            /* no device is opened, because OpenCL obeys the environment */
     const char *pocl_dir, *cache_home, *home;   /* PoCL's folder is the first of them, or in one */
     bool untried;               /* programs are used without a trial, and nothing is kept of them */
-    bool traced;                /* a long compilation is said where stderr is no terminal */
     bool layers;                /* the rows are used for whole layers, not for multiplies alone */
     bool tune;                  /* GEMM_CL_MEASURES at first, else GEMM_CL_TUNED */
 } gemm_cl_configuration;

@@ -218,7 +218,7 @@ static void start(void)
     gemm_cl_configure(&(gemm_cl_configuration){
         .device = s.cl_device, .library = s.cl_library,
         .cache_dir = folder, .pocl_dir = s.pocl_dir, .cache_home = s.cache_home, .home = s.home,
-        .privileged = gemm_is_privileged(), .untried = !s.cl_try, .traced = s.trace,
+        .privileged = gemm_is_privileged(), .untried = !s.cl_try,
         .layers = s.conv != GEMM_IM2COL, .tune = s.tune,
     });
     if (s.tune) gemm_budget_set(s.tune_seconds, gemm_now_ms);

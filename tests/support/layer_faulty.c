@@ -70,8 +70,8 @@ static void say_build(const char *text, const char *options)
 {
     const char *name = strstr(text, "void cl_");
     if (getenv("CL_SAY_BUILDS"))
-        fprintf(stderr, "layer_faulty: builds a program of %zu bytes with %s\n", strlen(text),
-                name ? options : "no kernel");
+        fprintf(stderr, "layer_faulty: builds %.*s with %s\n", name ? (int)strcspn(name, "(") : 0,
+                name, name ? options : "no kernel");
 }
 
 /* ---- time ---- */

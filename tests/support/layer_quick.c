@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An OpenCL layer (OPENCL_LAYERS=layer_quick.so) for tests that compile many kernels. PoCL compiles
- * each kernel once for every size of a group, and once more for a binary, in the second process
- * that needs it. With this layer a program of kernels/ has no binary, so GEMM_CACHE_DIR keeps none.
- * PoCL's own cache still has the kernel for later tests. Programs of CLBlast keep their binaries,
- * because it needs them.
+ * each kernel once for every size of a group, and once more for a binary. With this layer a program
+ * of kernels/ has no binary, so GEMM_CACHE_DIR keeps none. PoCL's own cache still has the kernel
+ * for later tests. Programs of CLBlast keep their binaries, because it needs them.
  */
 #define LAYER_NAME "few compilations"
 #include "layer.h"
 
 #include <stdbool.h>
 
-/* Each program of kernels/ has one kernel, whose name begins with cl_. */
+/* A program of kernels/ has kernels whose names begin with cl_. */
 static bool is_ours(cl_program p)
 {
     char names[1024] = "";

@@ -12,12 +12,16 @@ typedef struct gemm_cl_program {
     const char *name;
     char *options;
     cl_program program;
+    bool shared;                /* it is another one's of the list */
     cl_kernel kernel;
     cl_uint args;
     size_t group_items;         /* CL_KERNEL_WORK_GROUP_SIZE */
     cl_ulong spilled;           /* CL_KERNEL_PRIVATE_MEM_SIZE */
     cl_ulong local;             /* CL_KERNEL_LOCAL_MEM_SIZE */
     double build_ms;            /* of work, from its text */
+    bool late;                  /* the driver of a CPU compiled at its first launch */
+    bool built, unbuilt;        /* it was; it cannot be */
+    bool lasts;                 /* and the next process shall know that */
     bool right;                 /* it was tried on this device, now or by an earlier process */
     bool on_trial;              /* at this moment */
     int unfinished;             /* trials that could not be made */

@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static gemm_cl_program *programs;
 static gemm_cl_trial *trial;
@@ -24,8 +23,27 @@ void gemm_cl_set_trial(gemm_cl_trial *t)
     trial = t;
 }
 
+/* Kernels that are built together, where their options are the same. A compiler takes a tenth of a
+   second for a program before it sees its text. */
+static const struct {
+    const char *kernel, *unit;
+} units[] = {
+    {"cl_copy", "cl_layers"},
+    {"cl_copy_two", "cl_layers"},
+    {"cl_maxpool", "cl_layers"},
+    {"cl_shortcut", "cl_layers"},
+    {"cl_upsample", "cl_layers"},
+    {"cl_yolo", "cl_layers"},
+    {"cl_winograd", "cl_winograd_all"},
+    {"cl_winograd_filter", "cl_winograd_all"},
+    {"cl_winograd_input", "cl_winograd_all"},
+    {"cl_winograd_output", "cl_winograd_all"},
+};
+
 static const char *source_of(const char *name)
 {
+    for (size_t i = 0; i < sizeof units / sizeof *units; ++i)
+        if (!strcmp(units[i].kernel, name)) name = units[i].unit;
     for (size_t i = 0; i < gemm_cl_source_count; ++i)
         if (!strcmp(gemm_cl_sources[i].name, name)) return gemm_cl_sources[i].text;
     return NULL;
@@ -76,59 +94,56 @@ static double made_ms;          /* what all programs took that were made so far 
 
 /* ---- progress ---- */
 
-/* What the builds of this process have taken so far, from their texts. */
+/* The programs that no earlier process left in the cache. */
 static struct {
-    double ms, begin;
+    double ms;                  /* with their trials */
     int done;
-    bool shown;                 /* the line is on the terminal */
-} builds;
+    bool said;
+} anew;
 
-/* For the log of a run that nobody watches: once. */
+/* Once they have taken so long that somebody wonders, a line says so. How many will follow is not
+   known, because layers come one by one. */
 static void say_compiling(void)
 {
-    static bool said;
-    if (said || !gemm_cl_settings()->traced) return;
-    said = true;
-    const gemm_cl_device *d = gemm_cl_opened();
-    const bool kept = gemm_cl_cache_keeps();
-    fprintf(stderr, "gemm_cl: compiling OpenCL programs for %s%s%s%s\n", d->name,
-            kept ? "; they are kept in " : "", kept ? gemm_cl_settings()->cache_dir : "",
-            kept && d->traits.cpu ? ", from the second start at the latest" : "");
-}
-
-/* Before the compiler is called. Once the builds have taken long enough to be noticed, a line says
-   so. On a terminal it lasts until the compiler returns, so other lines begin on an empty one. */
-static void begin_compiling(void)
-{
     enum { LONG_MS = 1000 };
-    builds.begin = gemm_now_ms();
-    if (builds.ms < LONG_MS) return;
-    builds.shown = isatty(STDERR_FILENO);
-    if (builds.shown)
-        fprintf(stderr, "\r\033[Kgemm_cl: compiling OpenCL programs: %d done in %.0f s",
-                builds.done, builds.ms / 1000);
-    else
-        say_compiling();
-}
-
-static void end_compiling(void)
-{
-    builds.ms += gemm_now_ms() - builds.begin;
-    if (builds.shown) fputs("\r\033[K", stderr);
-    builds.shown = false;
+    if (anew.said || anew.ms < LONG_MS) return;
+    anew.said = true;
+    const bool kept = gemm_cl_cache_keeps();
+    fprintf(stderr, "gemm_cl: compiling OpenCL programs for %s, once: %d done in %.1f s%s%s\n",
+            gemm_cl_opened()->name, anew.done, anew.ms / 1000, kept ? "; they are kept in " : "",
+            kept ? gemm_cl_settings()->cache_dir : "");
 }
 
 /* ---- one program ---- */
 
-/* Whether the cache says that the program is right. Takes the binary, where it has one. *bare: it
-   has none. */
-static bool load(gemm_cl_program *p, const gemm_cl_key *key, bool *bare)
+/* Another kernel of the same text and options that was built, or could not be. NULL: none. */
+static const gemm_cl_program *find_built(const gemm_cl_program *p, const gemm_cl_key *key)
+{
+    const gemm_cl_program *q = programs;
+    while (q && (q == p || !(q->built || q->unbuilt) || source_of(q->name) != key->source ||
+                 strcmp(q->options, p->options)))
+        q = q->next;
+    return q;
+}
+
+/* Takes what was built for such a kernel. Whether it was. */
+static bool share(gemm_cl_program *p, const gemm_cl_key *key)
+{
+    const gemm_cl_program *q = find_built(p, key);
+    if (!q || q->unbuilt) return false;
+    p->program = q->program;
+    p->build_ms = q->build_ms;
+    p->shared = p->built = true;
+    return true;
+}
+
+/* Whether the cache says that the program is right. Takes the binary, where it has one. */
+static bool load(gemm_cl_program *p, const gemm_cl_key *key)
 {
     const gemm_cl_device *d = gemm_cl_opened();
     size_t bytes;
     unsigned char *binary = gemm_cl_cache_read(key, &bytes);
-    *bare = binary && !bytes;
-    if (*bare || !binary) {
+    if (!binary || !bytes || share(p, key)) {
         free(binary);
         return binary != NULL;
     }
@@ -138,16 +153,17 @@ static bool load(gemm_cl_program *p, const gemm_cl_key *key, bool *bare)
                                            &error);
     free(binary);
     if (error == CL_SUCCESS) error = clBuildProgram(p->program, 1, &d->id, p->options, NULL, NULL);
-    if (error == CL_SUCCESS) return true;
+    p->built = error == CL_SUCCESS;
+    if (p->built) return true;
     fprintf(stderr, "gemm_cl: the OpenCL driver refuses its own binary of %s: %s; compiling "
                     "again\n", p->name, gemm_cl_error_name(error));
     CL_RELEASE(clReleaseProgram, p->program);
     return true;
 }
 
-/* Writes the program's file, with its binary where the driver gives one. bare: it has a file
-   without one. The driver is not asked for what cannot be kept. */
-static void keep_binary(const gemm_cl_program *p, const gemm_cl_key *key, bool bare)
+/* Writes the program's file, with its binary where the driver gives one. The driver is not asked
+   for what cannot be kept. */
+static void keep_binary(const gemm_cl_program *p, const gemm_cl_key *key)
 {
     size_t bytes = 0;
     unsigned char *binary = NULL;
@@ -155,42 +171,33 @@ static void keep_binary(const gemm_cl_program *p, const gemm_cl_key *key, bool b
     CL_TRY(clGetProgramInfo(p->program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL));
     binary = malloc(bytes + 1);
     if (!binary) goto fail;
-    begin_compiling();          /* PoCL compiles once more for a binary */
-    const cl_int error = bytes ? clGetProgramInfo(p->program, CL_PROGRAM_BINARIES, sizeof binary,
-                                                  &binary, NULL) : CL_SUCCESS;
-    end_compiling();
-    CL_TRY(error);
-    if (bytes || !bare) gemm_cl_cache_write(key, binary, bytes);
+    if (bytes)
+        CL_TRY(clGetProgramInfo(p->program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL));
+    gemm_cl_cache_write(key, binary, bytes);
 fail:
     free(binary);
 }
 
-/*
- * Keeps a program that was tried in launch_ms and is right. PoCL compiles a kernel when it is
- * launched, for this group alone, and once more for a binary. Who starts only once would wait for
- * the binary in vain. So where a CPU's driver compiled within the trial, the first start leaves a
- * bare file, and the second one keeps the binary.
- */
-static void keep(const gemm_cl_program *p, const gemm_cl_key *key, double launch_ms)
+/* Whether a CPU's driver compiled within the trial of this kernel, or of another one that was built
+   with it. */
+static bool compiles_late(gemm_cl_program *p, double launch_ms)
 {
     enum { PART = 8 };          /* of the build's time: to launch what is compiled takes far less */
-    if (gemm_cl_opened()->traits.cpu && launch_ms * PART > p->build_ms)
-        gemm_cl_cache_write(key, (const unsigned char *)"", 0);
-    else
-        keep_binary(p, key, false);
+    const gemm_cl_program *q = programs;
+    p->late = gemm_cl_opened()->traits.cpu && launch_ms * PART > p->build_ms;
+    while (q && !(q->late && q->program == p->program)) q = q->next;
+    return q;
 }
 
-/* The second start keeps the binary of a program that has a file without one. A driver that dies at
-   it ends one start: the note that is left tells the next ones not to ask. */
-static void complete(const gemm_cl_program *p, const gemm_cl_key *key)
+/*
+ * Keeps a program that was tried in launch_ms and is right. PoCL compiles a kernel when it is
+ * launched, for this group alone, and keeps that itself. For a binary it would compile all kernels
+ * of the program once more. So the file of such a driver has none.
+ */
+static void keep(gemm_cl_program *p, const gemm_cl_key *key, double launch_ms)
 {
-    gemm_cl_note note;
-    char *ended = gemm_cl_begin_note(key, &note);
-    if (!ended) keep_binary(p, key, true);
-    else fprintf(stderr, "gemm_cl: no binary of %s is kept: an earlier process ended while it was "
-                         "made (remove %s to try it again)\n", p->name, note.path);
-    free(ended);
-    gemm_cl_end_note(&note, key, NULL);
+    if (compiles_late(p, launch_ms)) gemm_cl_cache_write(key, (const unsigned char *)"", 0);
+    else keep_binary(p, key);
 }
 
 /*
@@ -202,21 +209,25 @@ static int compile(gemm_cl_program *p, const gemm_cl_key *key, bool *lasts)
 {
     static bool failed_before;
     const gemm_cl_device *d = gemm_cl_opened();
+    const gemm_cl_program *failed = find_built(p, key);
     const char *text = key->source;
+    if (failed) {
+        p->faulty = true;
+        *lasts = failed->lasts;
+        leave_out(p, failed->reason);
+        return -1;
+    }
     CL_MAKE(p->program, clCreateProgramWithSource(d->context, 1, &text, NULL, &error));
-    begin_compiling();
     const moment begin = now();
     const cl_int error = clBuildProgram(p->program, 1, &d->id, p->options, NULL, NULL);
     p->build_ms = worked_since(begin);
-    end_compiling();
-    if (error == CL_SUCCESS) {
-        ++builds.done;
-        return 0;
-    }
+    p->built = error == CL_SUCCESS;
+    if (p->built) return 0;
     gemm_cl_say_failed(__FILE__, __LINE__, "clBuildProgram", error);
     say_log(p);
     p->faulty = error == CL_BUILD_PROGRAM_FAILURE || error == CL_INVALID_BUILD_OPTIONS;
-    *lasts = p->faulty && !failed_before;
+    *lasts = p->lasts = p->faulty && !failed_before;
+    p->unbuilt = p->faulty;
     failed_before = true;
 fail:
     leave_out(p, "it cannot be built");
@@ -269,28 +280,29 @@ static void judge(gemm_cl_program *p, const gemm_cl_key *key, bool *lasts)
     }
 }
 
-/* Makes a program ready, or leaves it out, or neither. */
-static void make(gemm_cl_program *p)
+/* Makes a program ready, or leaves it out, or neither. Whether it was in no cache. */
+static bool make(gemm_cl_program *p)
 {
     const gemm_cl_device *d = gemm_cl_opened();
     const gemm_cl_key key = {p->name, source_of(p->name), p->options, d->name, d->driver};
     gemm_cl_note note = {.fd = -1};
-    bool lasts = false, bare = false;
+    bool lasts = false;
     if (!key.source) {
         leave_out(p, "there is no such kernel");
-        return;
+        return false;
     }
-    if (!p->program) p->right = load(p, &key, &bare);
+    if (!p->program) p->right = load(p, &key);
     const bool noted = !p->right && !gemm_cl_settings()->untried;
     if (noted && (p->why = gemm_cl_begin_note(&key, &note))) {
         p->faulty = true;
-        return;
+        return false;
     }
-    if ((p->program || compile(p, &key, &lasts) == 0) && (p->kernel || ask_kernel(p) == 0)) {
-        if (!p->right) judge(p, &key, &lasts);
-        else if (bare && d->traits.cpu) complete(p, &key);
-    }
+    const bool known = p->right;
+    if ((p->program || share(p, &key) || compile(p, &key, &lasts) == 0) &&
+        (p->kernel || ask_kernel(p) == 0) && !p->right)
+        judge(p, &key, &lasts);
     gemm_cl_end_note(&note, &key, lasts ? p->reason : NULL);
+    return !known;
 }
 
 static gemm_cl_program *find(const char *name, const char *options)
@@ -322,9 +334,14 @@ const gemm_cl_program *gemm_cl_build(const char *name, const char *options, cons
     if (p && p->on_trial) return p;
     if (p && !p->why && !(p->right && p->kernel)) {
         const moment begin = now();
-        const double before = made_ms;
-        make(p);
+        const double before = made_ms, anew_before = anew.ms;
+        const bool compiled = make(p);
         made_ms = before + worked_since(begin);     /* those inside of its trial too */
+        if (compiled) {
+            anew.ms = anew_before + gemm_now_ms() - begin.wall;
+            ++anew.done;
+            say_compiling();
+        }
     }
     if (p && !p->why && p->right && p->kernel) return p;
     *why = p && p->why ? p->why : p ? "the OpenCL kernel could not be tried" : "out of memory";
@@ -373,7 +390,7 @@ void gemm_cl_release_programs(void)
         gemm_cl_program *p = programs;
         programs = p->next;
         CL_RELEASE(clReleaseKernel, p->kernel);
-        CL_RELEASE(clReleaseProgram, p->program);
+        if (!p->shared) CL_RELEASE(clReleaseProgram, p->program);
         free(p->options);
         free(p->why);
         free(p);

@@ -96,7 +96,7 @@ static bool packs(const conv_job *j)
     return j->w.row->family->adds && (t->cpu || !t->unified);
 }
 
-static const char packed[] = "-DPACKED";
+static const char packed[] = "-DPACKED", adding[] = "-DSHORTCUT";
 
 static const char *sum_options(const conv_job *j)
 {
@@ -135,13 +135,13 @@ static const char *build(void *job)
     add_if(packs(j), packed, &more);
     add_if(j->c->pool, "-DPOOL", &more);
     add_if(j->in != j->c, "-DDEPTHWISE", &more);
-    add_if(j->shortcut, "-DSHORTCUT", &more);
+    add_if(j->shortcut || j->in != j->c, adding, &more);
     add_if(loads_fours && has_aligned_weights(j), "-DALIGNED_A", &more);
     add_if(row->depth && has_aligned_input(j), "-DALIGNED_B", &more);
     add_if(image && !j->sizes.strips, "-DIN_PLACE", &more);
     add_if(!image && !f->one_column && j->op.taps, "-DTAPS", &more);
     add_if(wide && j->op.taps && is_shifted(j->c), "-DSHIFTED", &more);
-    add_if(wide && j->op.g.M <= row->rows, "-DDIRECT", &more);
+    add_if(wide && j->op.taps && j->op.g.M <= row->rows, "-DDIRECT", &more);
     const char *why = gemm_cl_build_row(&j->w, gemm_text_whole(&more));
     gemm_text_free(&more);
     return why ? why : build_helpers(j);
@@ -294,10 +294,9 @@ static void set_convolution(const conv_job *j, gemm_cl_multiply_args *to)
     to->pad = in->pad;
     to->norm = j->norm;
     to->slope = j->slope;
-    if (j->shortcut) {
-        to->more = j->w.A.mem;
-        to->more0 = j->w.A.offset;
-    }
+    to->adds = j->shortcut != NULL;
+    to->more = to->adds ? j->w.A.mem : j->w.C.mem;
+    to->more0 = to->adds ? j->w.A.offset : 0;
     if (!j->depth_kept) return;
     to->taps = j->depth_kept->weights;
     to->depth_norm = j->depth_kept->norm;
@@ -322,10 +321,11 @@ static int multiply(conv_job *j)
     values.elements = (cl_ulong)c->batch * (cl_ulong)c->c * (cl_ulong)(c->h * c->w);
     values.shares = (int)global[1];
     values.z_shares = (int)global[2];
+    const char *options = w->program->options;
     const gemm_cl_arguments args =
-        strstr(w->program->options, packed)
-            ? gemm_cl_packed_list(&values, j->depth_kept, j->shortcut)
-            : gemm_cl_conv_list(&values, j->depth_kept, j->shortcut);
+        strstr(options, packed)
+            ? gemm_cl_packed_list(&values, j->depth_kept, strstr(options, adding))
+            : gemm_cl_conv_list(&values, j->depth_kept, strstr(options, adding));
     w->parts = parts;
     return gemm_cl_launch(w, w->program, STAGE_MULTIPLY, &args, global, local);
 }

@@ -11,6 +11,7 @@
  */
 #include "cl/op/layers.h"
 
+#include "../../../kernels/cl_layer_run.h"
 #include "cl/memory/left.h"
 #include "cl/op/launch.h"
 #include "util/text.h"
@@ -18,8 +19,7 @@
 #include <limits.h>
 #include <stdio.h>
 
-/* Elements of a "row" where the layer has no rows: BY_ROW of kernels/cl_layer.h. */
-enum { RUN = 4096 };
+enum { RUN = CL_LAYER_RUN };    /* elements of a "row" where the layer has no rows */
 
 static const gemm_cl_family family = {.kernel = "cl_layer"};
 static const gemm_cl_row by_item = {.family = &family};
@@ -88,7 +88,7 @@ static int launch(gemm_cl_work *w, const char *kernel, const char *options,
     gemm_text all = {0};
     size_t local[3], global[3] = {(size_t)x, (size_t)y, (size_t)z};
     if (is_by_row(w)) global[0] = (size_t)y, global[1] = (size_t)z, global[2] = 1;
-    gemm_text_add(&all, "%s%s", options, is_by_row(w) ? " -DBY_ROW" : "");
+    gemm_text_add(&all, "%s%s", options, is_by_row(w) ? "-DBY_ROW" : "");
     w->program = gemm_cl_need(kernel, gemm_text_whole(&all));
     gemm_text_free(&all);
     if (!w->program) return -1;
@@ -98,12 +98,10 @@ static int launch(gemm_cl_work *w, const char *kernel, const char *options,
 }
 
 /* The same for n elements that are alike. */
-static int launch_each(gemm_cl_work *w, const char *kernel, const char *more,
-                       const gemm_cl_arguments *args, size_t o0, int n, int images)
+static int launch_each(gemm_cl_work *w, const char *kernel, const gemm_cl_arguments *args,
+                       size_t o0, int n, int images)
 {
-    char options[32];
-    snprintf(options, sizeof options, "%s-DRUN=%d", more, RUN);
-    return launch(w, kernel, options, args, o0, n, is_by_row(w) ? ceil_div(n, RUN) : 1, images);
+    return launch(w, kernel, "", args, o0, n, is_by_row(w) ? ceil_div(n, RUN) : 1, images);
 }
 
 /* The members of CL_IN_OUT (kernels/cl_layer_arguments.h). */
@@ -115,9 +113,7 @@ static int max_pool(gemm_cl_work *w, const layer_call *c)
     const gemm_cl_arguments args = GEMM_CL_ARGS(
         maxpool, .h = c->h, .w = c->w, .out_h = c->out_h, .out_w = c->out_w, .size = c->size,
         .stride = c->stride, .offset = c->pad / 2, IN_OUT(w));
-    char options[32] = "";
-    if (c->stride <= 2) snprintf(options, sizeof options, "-DSTRIDE=%d", c->stride);
-    return launch(w, "cl_maxpool", options, &args, 0, c->out_w, c->out_h, c->batch * c->c);
+    return launch(w, "cl_maxpool", "", &args, 0, c->out_w, c->out_h, c->batch * c->c);
 }
 
 static int average(gemm_cl_work *w, const layer_call *c)
@@ -125,7 +121,7 @@ static int average(gemm_cl_work *w, const layer_call *c)
     const int planes = c->batch * c->c;
     const gemm_cl_arguments args = GEMM_CL_ARGS(avgpool, .planes = planes, .area = c->h * c->w,
                                                 IN_OUT(w));
-    return launch_each(w, "cl_avgpool", "", &args, 0, planes, 1);
+    return launch_each(w, "cl_avgpool", &args, 0, planes, 1);
 }
 
 static int upsample(gemm_cl_work *w, const layer_call *c)
@@ -143,8 +139,8 @@ static int shortcut(gemm_cl_work *w, const layer_call *c)
         .a = w->B.mem, .a0 = w->B.offset, .b = w->A.mem, .b0 = w->A.offset, .out = w->C.mem,
         .o0 = w->C.offset, .channels = c->c, .h = c->h, .w = c->w, .out_c = c->out_c,
         .out_h = c->out_h, .out_w = c->out_w);
-    if (gemm_shortcut_is_equal(c)) return launch_each(w, "cl_shortcut", "", &args, 0, n, 1);
-    return launch(w, "cl_shortcut", "-DSIZES", &args, 0, c->out_w, c->out_h, c->batch * c->out_c);
+    if (gemm_shortcut_is_equal(c)) return launch_each(w, "cl_shortcut", &args, 0, n, 1);
+    return launch(w, "cl_shortcut", "-DSIZES ", &args, 0, c->out_w, c->out_h, c->batch * c->out_c);
 }
 
 static int yolo(gemm_cl_work *w, const layer_call *c)
@@ -164,7 +160,7 @@ int gemm_cl_launch_route(gemm_cl_work *w, const layer_call *c, int i, bool two)
         copy, .n = n, .in = w->B.mem, .i0 = w->B.offset, .out = w->C.mem,
         .o0 = w->C.offset + o0, .size = c->out_c * c->out_h * c->out_w, .all = n + m,
         .second = w->A.mem, .s0 = w->A.offset);
-    return launch_each(w, "cl_copy", two ? "-DTWO " : "", &args, o0, n + m, c->batch);
+    return launch_each(w, two ? "cl_copy_two" : "cl_copy", &args, o0, n + m, c->batch);
 }
 
 int gemm_cl_launch_layer(gemm_cl_work *w, const layer_call *c)
@@ -185,9 +181,7 @@ int gemm_cl_launch_layer(gemm_cl_work *w, const layer_call *c)
 int gemm_cl_activate(gemm_cl_work *w, conv_activation a, int n)
 {
     const bool cpu = w->device->traits.cpu;
-    const gemm_cl_program *p =
-        gemm_cl_need("cl_activate", cpu ? "-DRUN=4096 -DBY_ROW" : "-DRUN=4096");
-    _Static_assert(RUN == 4096, "the text of the options");
+    const gemm_cl_program *p = gemm_cl_need("cl_activate", cpu ? "-DBY_ROW" : "");
     const gemm_cl_arguments args = GEMM_CL_ARGS(
         activate, .n = n, .activation = (int)a, .data = w->C.mem, .d0 = w->C.offset);
     if (!p) return -1;

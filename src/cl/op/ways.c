@@ -234,8 +234,9 @@ static void offer_direct(offers *l, const way *w)
         offer(l, w->name, small, parts, GEMM_CL_NEVER_SPILLED)->is_smaller = true;
 }
 
-/* By launches of its own. The costs were measured on CPUs (docs/log/opencl.md). A GPU has it only
-   by measuring, and by name. */
+/* By launches of its own. The costs were measured on CPUs (docs/log/opencl.md). Where both tiles
+   pay, all layers take that of 4: a second one would compile three more kernels for a few percent.
+   A GPU has it only by measuring, and by name. */
 static void offer_winograd(offers *l, const way *w)
 {
     if (!l->op->conv || is_named(l->op)) return;
@@ -245,7 +246,8 @@ static void offer_winograd(offers *l, const way *w)
     const gemm_winograd_layer layer = {.channels = c->c, .filters = c->n, .out_h = c->out_h,
                                        .out_w = c->out_w, .vector = d->vector,
                                        .together = {1, 1}};
-    const int m = w->choice ? w->choice : d->cpu ? gemm_winograd_fastest(&layer, &cost) : 0;
+    int m = w->choice ? w->choice : d->cpu ? gemm_winograd_fastest(&layer, &cost) : 0;
+    if (!w->choice && m == 2 && gemm_winograd_ratio(&layer, &cost, 4) < 1) m = 4;
     if (!m) {
         refuse(l, w->name, d->cpu ? "slower" : only_cpu);
         return;

@@ -87,16 +87,15 @@ static void add_tile(const gemm_cl_winograd *l, gemm_text *options)
 static const char filter_kernel[] = "cl_winograd_filter", input_kernel[] = "cl_winograd_input",
                   output_kernel[] = "cl_winograd_output";
 
-/* Of another kernel of the algorithm than the row's. NULL: left out, for *why. */
+/* Of another kernel of the algorithm than the row's. On a CPU they are of one program. NULL: left
+   out, for *why. */
 static const gemm_cl_program *build_other(const gemm_cl_winograd *l, const gemm_cl_work *w,
                                           const char *name, const char **why)
 {
-    const bool pool = l->c->pool && name == output_kernel;
     gemm_text options = {0};
-    gemm_text_add(&options, GEMM_CL_MATH " %s -DCOLS=%d",
-                  l->by_points ? "-DVECTOR=1" : w->row->defines, l->cols);
+    if (!l->by_points) return gemm_cl_build(name, w->program->options, why);
+    gemm_text_add(&options, GEMM_CL_MATH " -DVECTOR=1 -DCOLS=%d", l->cols);
     add_tile(l, &options);
-    if (pool) gemm_text_add(&options, " -DPOOL");
     const gemm_cl_program *p = gemm_cl_build(name, gemm_text_whole(&options), why);
     gemm_text_free(&options);
     return p;
@@ -105,19 +104,18 @@ static const gemm_cl_program *build_other(const gemm_cl_winograd *l, const gemm_
 const char *gemm_cl_winograd_build(const gemm_cl_winograd *l, gemm_cl_work *w)
 {
     gemm_text more = {0};
-    const char *why = NULL;
-    if (!build_other(l, w, filter_kernel, &why) || !build_other(l, w, input_kernel, &why) ||
-        (l->by_points && !build_other(l, w, output_kernel, &why)))
-        return why;
     if (l->by_points) {
         gemm_text_add(&more, " -DSIZE=1 -DCONV%s -DALIGNED_B",
                       l->c->c % 4 ? "" : " -DALIGNED_A");
     } else {
         add_tile(l, &more);
-        gemm_text_add(&more, " -DTILES=%d%s", l->most_tiles, l->c->pool ? " -DPOOL" : "");
+        gemm_text_add(&more, " -DTILES=%d", l->most_tiles);
     }
-    why = gemm_cl_build_row(w, gemm_text_whole(&more));
+    const char *why = gemm_cl_build_row(w, gemm_text_whole(&more));
     gemm_text_free(&more);
+    if (!why && build_other(l, w, filter_kernel, &why) && build_other(l, w, input_kernel, &why) &&
+        l->by_points)
+        build_other(l, w, output_kernel, &why);
     return why;
 }
 
@@ -185,7 +183,7 @@ static int run_by_points(const gemm_cl_winograd *l, gemm_cl_work *w, cl_mem U, c
     const gemm_cl_arguments args = GEMM_CL_ARGS(
         winograd_output, .M = c->n, .ldv = l->ldv, .across = l->across, .tiles = l->tiles,
         .sums = w->sums, .C = w->C.mem, .c0 = w->C.offset, .h = c->out_h / side,
-        .w = c->out_w / side, .norm = norm, .slope = slope);
+        .w = c->out_w / side, .norm = norm, .slope = slope, .pool = c->pool);
     return launch_other(l, w, output_kernel, STAGE_SUM, &args, global);
 }
 
@@ -201,7 +199,7 @@ int gemm_cl_winograd_run(const gemm_cl_winograd *l, gemm_cl_work *w, cl_mem U, c
         winograd, .M = c->n, .channels = c->c, .U = U, .V = V, .ldv = l->ldv,
         .across = l->across, .tiles = l->tiles, .each = l->item_tiles, .strips = l->strips,
         .C = w->C.mem, .c0 = w->C.offset, .h = c->out_h / side, .w = c->out_w / side,
-        .norm = norm, .slope = slope);
+        .norm = norm, .slope = slope, .pool = c->pool);
     size_t local[3], global[3] = {(size_t)ceil_div(l->tiles, l->item_tiles), (size_t)l->strips,
                                   (size_t)c->batch};
     gemm_cl_set_groups(w, global, local);

@@ -289,11 +289,11 @@ static void try_winograd_input(gemm_cl_kit *k)
 }
 
 /* Maps of 3 x 3 tiles. Stores an output, or the maxima of 2 x 2 of them. */
-static void try_winograd_output(gemm_cl_kit *k)
+static void run_winograd_output(gemm_cl_kit *k, bool pool)
 {
     enum { IMAGES = 2, PLANES = FILTERS * IMAGES, ACROSS = 3, TILES = 9, LD = TILES + 3 };
     const transform t = transform_of(k);
-    const int side = gemm_cl_kit_has(k, "-DPOOL") ? 2 : 1, w = (ACROSS * t.m - side) / side;
+    const int side = pool ? 2 : 1, w = (ACROSS * t.m - side) / side;
     const gemm_cl_operand M = gemm_cl_kit_operand(k, SLOT_TRIAL_A, 0, t.points * PLANES * LD);
     const gemm_cl_output o = gemm_cl_kit_output(k, PLANES * w * w);
     float sums[36], out[16];
@@ -314,8 +314,14 @@ static void try_winograd_output(gemm_cl_kit *k)
     const gemm_cl_arguments args = GEMM_CL_ARGS(
         winograd_output, .M = FILTERS, .ldv = LD, .across = ACROSS, .tiles = TILES,
         .sums = M.mem, .C = o.mem, .c0 = TO, .h = w, .w = w, .norm = norm_buffer(k),
-        .slope = slope);
+        .slope = slope, .pool = pool);
     finish(k, &args, &o, TILES, FILTERS, IMAGES, 64);
+}
+
+static void try_winograd_output(gemm_cl_kit *k)
+{
+    run_winograd_output(k, false);
+    run_winograd_output(k, true);
 }
 
 const gemm_cl_kit_trial gemm_cl_helper_trials[] = {

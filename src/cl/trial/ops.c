@@ -74,7 +74,9 @@ static const struct {
     layer_call call;
 } layers[] = {
     {"cl_maxpool", {.kind = LAYER_MAXPOOL, .batch = 1, .c = 3, .h = 7, .w = 9, .size = 3, .pad = 2,
-                    .out_c = 3}},
+                    .stride = 1, .out_c = 3, .out_h = 7, .out_w = 9}},
+    {"cl_maxpool", {.kind = LAYER_MAXPOOL, .batch = 1, .c = 3, .h = 7, .w = 9, .size = 3, .pad = 2,
+                    .stride = 3, .out_c = 3, .out_h = 3, .out_w = 3}},
     {"cl_avgpool", {.kind = LAYER_AVGPOOL, .batch = 2, .c = 35, .h = 3, .w = 4, .out_c = 35,
                     .out_h = 1, .out_w = 1}},
     {"cl_upsample", {.kind = LAYER_UPSAMPLE, .batch = 1, .c = 2, .h = 3, .w = 5, .stride = 2,
@@ -83,6 +85,8 @@ static const struct {
                  .out_c = 12, .out_h = 19, .out_w = 1}},
     {"cl_copy", {.kind = LAYER_ROUTE, .batch = 2, .c = 70, .h = 1, .w = 1, .inputs = 3,
                  .out_c = 82, .out_h = 1, .out_w = 1}},
+    {"cl_copy_two", {.kind = LAYER_ROUTE, .batch = 2, .c = 70, .h = 1, .w = 1, .inputs = 2,
+                     .out_c = 77, .out_h = 1, .out_w = 1}},
     {"cl_shortcut", {.kind = LAYER_SHORTCUT, .batch = 2, .c = 7, .h = 5, .w = 1, .out_c = 7,
                      .out_h = 5, .out_w = 1}},
     {"cl_shortcut", {.kind = LAYER_SHORTCUT, .batch = 2, .c = 2, .h = 2, .w = 2, .out_c = 3,
@@ -123,7 +127,7 @@ static void try_layer(gemm_cl_kit *k, layer_call *c)
     gemm_cl_work w = begin(k, 1);
     w.C = output_view(&o);
     if (!k->unfinished)
-        k->unfinished = launch_layer(&w, c, views, gemm_cl_kit_has(k, "-DTWO"));
+        k->unfinished = launch_layer(&w, c, views, c->inputs == 2);
     c->output = take(k, &o, (size_t)(c->batch * outs));
     gemm_cl_end_work(&w, k->unfinished, &(gemm_note){.decided = 0});
     const gemm_error worst = gemm_layer_compare(c);
@@ -133,11 +137,6 @@ static void try_layer(gemm_cl_kit *k, layer_call *c)
 /* Whether the program has this layer. Sets what its options decide. */
 static bool fit_layer(const gemm_cl_kit *k, layer_call *c)
 {
-    if (c->kind == LAYER_MAXPOOL) {
-        c->stride = gemm_cl_kit_number(k, "-DSTRIDE", 3);
-        c->out_h = (c->h - 1) / c->stride + 1;
-        c->out_w = (c->w - 1) / c->stride + 1;
-    }
     if (!c->inputs) c->inputs = c->kind == LAYER_SHORTCUT ? 2 : 1;
     c->beta = .5f;
     if (!c->alpha) c->alpha = 2;
@@ -308,15 +307,15 @@ static void chain(convolution *v, int filters)
                        .n = filters, .size = 1, .stride = 1, .out_h = d->out_h, .out_w = d->out_w};
 }
 
-static void set_shape(const gemm_cl_kit *k, convolution *v)
+static void set_shape(const gemm_cl_kit *k, convolution *v, bool pool, bool adds)
 {
     const bool depthwise = gemm_cl_kit_has(k, "-DDEPTHWISE"), one = depthwise || transforms(k);
     const int rows = transforms(k) ? k->row.cols : rows_of(k);
     conv_call *c = &v->c;
-    *v = (convolution){.adds = gemm_cl_kit_has(k, "-DSHORTCUT"), .in = c};
+    *v = (convolution){.adds = adds, .in = c};
     c->groups = one ? 1 : 2;
     c->batch = one ? 2 : 1;
-    c->pool = gemm_cl_kit_has(k, "-DPOOL");
+    c->pool = pool;
     set_map(k, c);
     int channels = ceil_div(steps_of(k), depthwise ? 1 : c->size * c->size);
     if (gemm_cl_kit_has(k, "-DALIGNED_A")) channels = (int)round_up((size_t)channels, 4);
@@ -448,10 +447,10 @@ static void run_conv(gemm_cl_kit *k, convolution *v, const gemm_cl_view *B,
     k->used = used;
 }
 
-static void try_conv(gemm_cl_kit *k)
+static void try_conv(gemm_cl_kit *k, bool pool, bool adds)
 {
     convolution v;
-    set_shape(k, &v);
+    set_shape(k, &v, pool, adds);
     const conv_call *in = v.in;
     const size_t n = (size_t)in->batch * (size_t)in->c * (size_t)(in->h * in->w);
     const gemm_cl_view B = input_view(k, SLOT_TRIAL_B, aligns(k) ? 4 : FROM, n);
@@ -507,8 +506,11 @@ void gemm_cl_try_op(gemm_cl_kit *k)
 {
     const gemm_cl_family *f = k->row.family;
     const bool convolves = gemm_cl_kit_has(k, "-DCONV") || f->conv == GEMM_CL_ONLY_CONV;
+    const bool adds = gemm_cl_kit_has(k, "-DSHORTCUT");
     if (try_layers(k)) return;
     if (!strncmp(k->p->name, "cl_int8", 7)) try_int8(k);
-    else if (convolves || f->direct) try_conv(k);
+    else if (convolves || f->direct) try_conv(k, gemm_cl_kit_has(k, "-DPOOL"), adds);
     else try_multiply(k);
+    if (transforms(k)) try_conv(k, true, false);
+    if (adds && gemm_cl_kit_has(k, "-DDEPTHWISE")) try_conv(k, false, false);
 }
