@@ -178,6 +178,7 @@ static void test(const char *cfg, const char *variant)
 int main(int argc, char **argv)
 {
     gemm_set_prepare_first(true);
+    hook_reads_boxes();
     for (int i = 1; i < argc; ++i) {
         test(argv[i], "packed");
         test(argv[i], "packed_bf16");

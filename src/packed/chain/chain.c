@@ -59,7 +59,7 @@ static chain chain_of(const conv_call *calls, int count, const layer_call *short
 {
     return (chain){.expand = count == 3 ? calls : NULL, .depth = calls + count - 2,
                    .project = calls + count - 1, .shortcut = shortcut, .u = context->isa,
-                   .quads = quads,
+                   .quads = quads, .lanes = context->lanes,
                    .output = shortcut ? shortcut->output : calls[count - 1].output};
 }
 
@@ -117,6 +117,7 @@ static void set_addresses(chain *planned, const chain *l)
     planned->expand = l->expand, planned->depth = l->depth, planned->project = l->project;
     planned->shortcut = l->shortcut;
     planned->quads = l->quads;
+    planned->lanes = l->lanes;
     planned->output = l->output;
 }
 

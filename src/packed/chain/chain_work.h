@@ -33,6 +33,7 @@ typedef struct packed_chain_job {
     const float *expand_w, *depth_w, *project_w;    /* arranged: nchwc.h */
     const packed_chain_quads *quads;    /* of expand, or NULL: it is a product of floats */
     float *output;                      /* of the last layer */
+    gemm_lanes lanes;                   /* which of input and output are in nchwc */
     const gemm_ukernel *u;
     bool declined;                      /* the layers run one by one */
     packed_chain_cut cut;
