@@ -213,7 +213,7 @@ typedef struct gemm_chain {
  * Runs chains of 2 or 3 convolutions that follow each other as one call. Each chain but the first
  * reads the output of the one before it, and a shortcut adds what its chain reads. So the first one
  * has no shortcut. Only the last output is written, and all other inputs and outputs may be NULL.
- * It has the bits that the chains one by one give. Returns false as gemm_conv does. Since 1.2.
+ * It has the bits that the chains one by one give. Returns false as gemm_conv does. Since 1.1.
  */
 bool gemm_conv_chains(const gemm_chain *, int count);
 
