@@ -216,11 +216,11 @@ static size_t floats_between(const gemm_chain *c, int count)
 {
     size_t most = 0;
     for (int i = 0; i < count; ++i) {
-        const conv_call *last = last_of(&c[i]);
-        const size_t image = gemm_lanes_floats(last->n, gemm_conv_places(last));
         const chain_call chain = {c[i].calls, c[i].count, c[i].shortcut, 0};
         const gemm_op op = gemm_op_of_chain(&chain);
         if (c[i].count < 2 || !gemm_op_is_valid(&op)) return 0;
+        const conv_call *last = last_of(&c[i]);
+        const size_t image = gemm_lanes_floats(last->n, gemm_conv_places(last));
         if (i ? !gemm_chain_follows(&chain, last_of(&c[i - 1])) : c[i].shortcut != NULL) return 0;
         if (i + 1 < count && image * (size_t)last->batch > most) most = image * (size_t)last->batch;
     }
