@@ -118,6 +118,7 @@ UNIT_COMMANDS = \
     '$T/test_hybrid' \
     '$T/test_chain $(call size,$(call cases,180))' \
     '$T/test_chain_driver' \
+    'GEMM_CHECK=1 $T/test_chain_driver' \
     '$T/test_allocation' \
     '$T/test_allocation --check' \
     '$(NO_LEAKS) $T/test_hook tests/unit/cfg/hook.cfg tests/unit/cfg/added.cfg tests/unit/cfg/routes.cfg tests/unit/cfg/chain.cfg' \

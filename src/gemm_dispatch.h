@@ -200,6 +200,23 @@ bool gemm_conv(const conv_call *, const conv_norm *norm, gemm_plan **plan);
 bool gemm_conv_chain(const conv_call *calls, const conv_norm *const *norms, int count,
                      gemm_plan **const *slots, const layer_call *shortcut);
 
+/* The arguments of gemm_conv_chain. */
+typedef struct gemm_chain {
+    const conv_call *calls;
+    const conv_norm *const *norms;
+    int count;
+    gemm_plan **const *slots;
+    const layer_call *shortcut;
+} gemm_chain;
+
+/*
+ * Runs chains of 2 or 3 convolutions that follow each other as one call. Each chain but the first
+ * reads the output of the one before it, and a shortcut adds what its chain reads. So the first one
+ * has no shortcut. Only the last output is written, and all other inputs and outputs may be NULL.
+ * It has the bits that the chains one by one give. Returns false as gemm_conv does. Since 1.1.
+ */
+bool gemm_conv_chains(const gemm_chain *, int count);
+
 /* Runs a layer without weights on the chosen row. Returns false as gemm_conv does. */
 bool gemm_layer(const layer_call *);
 

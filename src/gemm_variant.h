@@ -232,6 +232,22 @@ static inline bool gemm_shortcut_has_one_stride(const layer_call *c)
     return c->w / c->out_w == c->h / c->out_h && c->out_w / c->w == c->out_h / c->h;
 }
 
+/*
+ * Maps of a chain that lie in nchwc, for the next chain of the same row: a vector holds channels of
+ * one place (packed/isa/ukernel_nchwc_product.h). An image has gemm_lanes_floats. The shortcut of a
+ * chain with such an input adds this input.
+ */
+typedef enum gemm_lanes {
+    GEMM_LANES_IN = 1,
+    GEMM_LANES_OUT = 2
+} gemm_lanes;
+
+static inline size_t gemm_lanes_floats(int channels, int places)
+{
+    enum { WIDEST = 16 };               /* each vector has this number of floats, or divides it */
+    return (size_t)(channels + WIDEST - 1) / WIDEST * WIDEST * (size_t)places;
+}
+
 /* The settings that a row may use. The driver makes one for each call. */
 typedef struct gemm_context {
     int threads;                /* at most so many threads; at least 1 */
@@ -245,6 +261,7 @@ typedef struct gemm_context {
                                    (int8/scales.h), or NULL: it stays in single precision */
     const struct gemm_scale *const *chain_scales;   /* the same of a chain: one for each
                                    convolution; or NULL */
+    gemm_lanes lanes;           /* of a chain */
     bool timed;                 /* the note is wanted in full, so a row on a device waits */
     gemm_kept *kept;            /* NULL: nothing can be kept */
     gemm_kept *const *chain_kept;   /* of a chain: one for each convolution, each may be NULL; or
@@ -267,6 +284,7 @@ typedef struct chain_call {
     const conv_call *convs;
     int count;
     const layer_call *shortcut; /* or NULL */
+    gemm_lanes lanes;
 } chain_call;
 
 /* One piece of work. It refers to a call, and owns nothing. */
@@ -377,6 +395,7 @@ enum {
     GEMM_CONVS = 1 << GEMM_CONVOLUTION,
     GEMM_CHAINS = 1 << GEMM_CHAIN,
     GEMM_LAYERS = 1 << GEMM_LAYER,
+    GEMM_IN_LANES = 1 << (GEMM_LAYER + 1),      /* chains with gemm_lanes */
     GEMM_ALL_KINDS = GEMM_CONVS | GEMM_CHAINS | GEMM_LAYERS
 };
 

@@ -14,6 +14,7 @@
 #include "driver/run.h"
 #include "driver/start.h"
 #include "driver/valid.h"
+#include "packed/gemm/memory.h"
 #include "util/die.h"
 #include "util/threads.h"
 
@@ -123,18 +124,121 @@ bool gemm_conv(const conv_call *c, const conv_norm *norm, gemm_plan **slot)
     return done;
 }
 
+static bool run_chain(const chain_call *given, const conv_norm *const *norms,
+                      gemm_plan **const *slots)
+{
+    folded f = {.count = 0};
+    chain_call own = *given;
+    own.convs = f.calls;
+    const gemm_op asked = gemm_op_of_chain(given), op = gemm_op_of_chain(&own);
+    bool done = is_offered(&asked) && gemm_op_is_valid(&asked);
+    for (int i = 0; done && i < given->count; ++i)
+        done = fold(&f, &given->convs[i], norms[i], slots[i]);
+    done = done && is_run(&op, f.plans);
+    const int last = given->count - 1;
+    if (done && !given->shortcut) calibrate(&f.calls[last], norms[last] != NULL, done);
+    unfold(&f);
+    return done;
+}
+
 bool gemm_conv_chain(const conv_call *calls, const conv_norm *const *norms, int count,
                      gemm_plan **const *slots, const layer_call *shortcut)
 {
     const int before = errno;
-    folded f = {.count = 0};
-    const chain_call given = {calls, count, shortcut}, own = {f.calls, count, shortcut};
-    const gemm_op asked = gemm_op_of_chain(&given), op = gemm_op_of_chain(&own);
-    bool done = is_offered(&asked) && gemm_op_is_valid(&asked);
-    for (int i = 0; done && i < count; ++i) done = fold(&f, &calls[i], norms[i], slots[i]);
-    done = done && is_run(&op, f.plans);
-    if (done && !shortcut) calibrate(&f.calls[count - 1], norms[count - 1] != NULL, done);
-    unfold(&f);
+    const bool done = run_chain(&(chain_call){calls, count, shortcut, 0}, norms, slots);
+    errno = before;
+    return done;
+}
+
+/* ---- chains that follow each other ---- */
+
+/* A chain between these two maps. */
+typedef struct chain_part {
+    conv_call calls[GEMM_CHAIN_MOST];
+    layer_input inputs[2];
+    layer_call shortcut;
+    chain_call chain;
+} chain_part;
+
+static void make_part(chain_part *p, const gemm_chain *c, gemm_lanes lanes, const float *input,
+                      float *output)
+{
+    memcpy(p->calls, c->calls, (size_t)c->count * sizeof *p->calls);
+    p->calls[0].input = input;
+    p->calls[c->count - 1].output = output;
+    p->chain = (chain_call){p->calls, c->count, NULL, lanes};
+    if (!c->shortcut) return;
+    p->inputs[0] = c->shortcut->input[0];
+    p->inputs[1] = (layer_input){input, c->shortcut->input[1].size};
+    p->shortcut = *c->shortcut;
+    p->shortcut.input = p->inputs;
+    p->shortcut.output = output;
+    p->chain.shortcut = &p->shortcut;
+}
+
+/* Maps between chains take turns in the memory of two. Returns false when a chain declines. */
+static bool run_parts(const gemm_chain *c, int count, bool lanes, float *maps, size_t floats,
+                      float *output)
+{
+    const float *input = c->calls->input;
+    chain_part part;
+    for (int i = 0; i < count; ++i) {
+        const bool ends = i + 1 == count;
+        float *const to = ends ? output : maps + i % 2 * floats;
+        const gemm_lanes in = i ? GEMM_LANES_IN : 0, out = ends ? 0 : GEMM_LANES_OUT;
+        make_part(&part, &c[i], lanes ? in | out : 0, input, to);
+        if (!run_chain(&part.chain, c[i].norms, c[i].slots)) return false;
+        input = to;
+    }
+    return true;
+}
+
+static const conv_call *last_of(const gemm_chain *c)
+{
+    return &c->calls[c->count - 1];
+}
+
+static float *output_of(const gemm_chain *c)
+{
+    return c->shortcut ? c->shortcut->output : last_of(c)->output;
+}
+
+/* Under GEMM_CHECK the chains one by one, which are checked, must give the same bits. */
+static void check_chains(const gemm_chain *c, int count, float *maps, size_t floats)
+{
+    const gemm_chain *last = &c[count - 1];
+    const chain_call chain = {last->calls, last->count, last->shortcut, 0};
+    const gemm_op op = gemm_op_of_chain(&chain);
+    float *const again = malloc(gemm_op_output_bytes(&op));
+    const bool done = again && run_parts(c, count, false, maps, floats, again);
+    gemm_check_parts(&op, done ? again : NULL, gemm_chosen()->name);
+    free(again);
+}
+
+/* The largest map between two chains. 0: they do not follow each other. */
+static size_t floats_between(const gemm_chain *c, int count)
+{
+    size_t most = 0;
+    for (int i = 0; i < count; ++i) {
+        const chain_call chain = {c[i].calls, c[i].count, c[i].shortcut, 0};
+        const gemm_op op = gemm_op_of_chain(&chain);
+        if (c[i].count < 2 || !gemm_op_is_valid(&op)) return 0;
+        const conv_call *last = last_of(&c[i]);
+        const size_t image = gemm_lanes_floats(last->n, gemm_conv_places(last));
+        if (i ? !gemm_chain_follows(&chain, last_of(&c[i - 1])) : c[i].shortcut != NULL) return 0;
+        if (i + 1 < count && image * (size_t)last->batch > most) most = image * (size_t)last->batch;
+    }
+    return most;
+}
+
+bool gemm_conv_chains(const gemm_chain *c, int count)
+{
+    const int before = errno;
+    const size_t floats = floats_between(c, count);
+    packed_workspace *w = floats ? packed_take_workspace(2 * floats) : NULL;
+    const bool done = w && run_parts(c, count, true, w->data, floats, output_of(&c[count - 1]));
+    if (done && gemm_get_state()->check) check_chains(c, count, w->data, floats);
+    if (w) packed_give_workspace(w);
     errno = before;
     return done;
 }

@@ -15,4 +15,8 @@
 const gemm_variant *gemm_run_op(const gemm_variant *, const gemm_op *, gemm_plan *const *plans,
                                gemm_note *);
 
+/* Under GEMM_CHECK: ends the program where the output of the op has not the bits of its parts.
+   NULL: these could not be computed. */
+void gemm_check_parts(const gemm_op *, const float *parts, const char *row);
+
 #endif

@@ -45,7 +45,8 @@ static const gemm_device
 /* ---- rows of one kind ---- */
 
 #define PACKED \
-    .multiply = gemm_packed, .run = gemm_packed_run, .kinds = GEMM_ALL_KINDS, .way = gemm_packed_way
+    .multiply = gemm_packed, .run = gemm_packed_run, .kinds = GEMM_ALL_KINDS | GEMM_IN_LANES, \
+    .way = gemm_packed_way
 #define HALF \
     .multiply = gemm_half, .run = gemm_half_run, .kinds = GEMM_ALL_KINDS, .way = gemm_packed_way
 #define CL .multiply = gemm_cl_multiply, .run = gemm_cl_run, .device = &opencl
@@ -176,7 +177,7 @@ const gemm_variant gemm_variants[] = {
      .summary = "multiplies by cl and packed at once, layers by the faster: last bits vary"},
     CL_ROW_ON(&clblast, "clblast", clblast, "CLBlast", "its sgemm, for comparison only"),
     {.name = "auto", .multiply = gemm_auto_multiply, .run = gemm_auto_run,
-     .kinds = GEMM_ALL_KINDS, .device = &tuned, .chooses = true, .way = either_way,
+     .kinds = GEMM_ALL_KINDS | GEMM_IN_LANES, .device = &tuned, .chooses = true, .way = either_way,
      .origin = "this project",
      .summary = "the fastest row for the shape, where it was measured (make tune), else packed"},
     REF_ROW(openblas, "OpenBLAS"),

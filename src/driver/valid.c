@@ -130,6 +130,14 @@ static bool is_chain(const chain_call *chain)
                   s->out_c == last->n && s->out_h == last->out_h && s->out_w == last->out_w);
 }
 
+bool gemm_chain_follows(const chain_call *chain, const conv_call *before)
+{
+    const conv_call *c = chain->convs;
+    const layer_call *s = chain->shortcut;
+    return follows(c, before) &&
+           (!s || (gemm_shortcut_is_equal(s) && s->c == c->c && s->h == c->h && s->w == c->w));
+}
+
 bool gemm_op_is_valid(const gemm_op *op)
 {
     switch (op->kind) {

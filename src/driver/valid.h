@@ -9,4 +9,7 @@
    int. A host runs its own code for a layer that is not. */
 bool gemm_op_is_valid(const gemm_op *);
 
+/* Whether a valid chain can read the output of this convolution, and add it. */
+bool gemm_chain_follows(const chain_call *, const conv_call *before);
+
 #endif

@@ -40,6 +40,9 @@ int hook_kept(const layer *, gemm_plan ***slot, conv_norm *norm);
 
 #define HOOK_SET_SLOT(l, slot) ((void)(l))
 
+/* Whether the program has promised what pjreddie.h says at hook_reads_boxes. */
+#define HOOK_READS_BOXES 0
+
 #ifdef HOOK_ALEXEYAB
 
 /*
@@ -57,6 +60,9 @@ int hook_add(const layer *, const float *input, const layer *layers);
 typedef network hook_net;
 
 #define HOOK_ACTIVATES 1
+
+extern int hook_boxes_alone;
+#define HOOK_READS_BOXES hook_boxes_alone
 
 /* Darknet's own function for the activation of the layer. */
 void hook_activate(const layer *);

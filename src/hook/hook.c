@@ -199,26 +199,40 @@ static int find_steps(hook_net net, gemm_step steps[STEPS_MOST])
     return found;
 }
 
-static int run_chain(hook_net net, gemm_step s)
-{
+/* A chain as the driver wants it, and what that refers to. */
+typedef struct hook_chain {
     conv_call calls[CHAIN_MOST];
     conv_norm norm[CHAIN_MOST];
     const conv_norm *norms[CHAIN_MOST];
     gemm_plan **slots[CHAIN_MOST];
     layer_input input[2];
     layer_call shortcut;
+} hook_chain;
+
+/* Returns 0 where the layers have changed, or without memory. */
+static int make_chain(hook_net net, gemm_step s, hook_chain *of, gemm_chain *chain)
+{
     const layer *last = &net.layers[net.index + s.layers - 1];
     int i;
     if (last->type == SHORTCUT && !hook_knows(last)) return 0;
     for (i = 0; i < s.convs; ++i) {
         const layer *l = &net.layers[net.index + i];
-        if (!is_known(l) || !hook_kept(l, &slots[i], &norm[i])) return 0;
-        norms[i] = l->batch_normalize ? &norm[i] : 0;
-        calls[i] = call_of(*l, i ? 0 : net.input, 0, l->output);
+        if (!is_known(l) || !hook_kept(l, &of->slots[i], &of->norm[i])) return 0;
+        of->norms[i] = l->batch_normalize ? &of->norm[i] : 0;
+        of->calls[i] = call_of(*l, i ? 0 : net.input, 0, l->output);
     }
     const int adds = s.layers > s.convs;
-    if (adds) shortcut = shortcut_call(*last, net, 0, input);
-    return gemm_conv_chain(calls, norms, s.convs, slots, adds ? &shortcut : 0);
+    if (adds) of->shortcut = shortcut_call(*last, net, 0, of->input);
+    *chain = (gemm_chain){of->calls, of->norms, s.convs, of->slots, adds ? &of->shortcut : 0};
+    return 1;
+}
+
+static int run_chain(hook_net net, gemm_step s)
+{
+    hook_chain of;
+    gemm_chain c;
+    return make_chain(net, s, &of, &c) &&
+           gemm_conv_chain(c.calls, c.norms, c.count, c.slots, c.shortcut);
 }
 
 /* Returns 0 when the row declines. */
@@ -227,6 +241,45 @@ static int run_step(hook_net net, gemm_step s)
     const layer *l = &net.layers[net.index];
     if (s.convs > 1 || l[s.layers - 1].type == SHORTCUT) return run_chain(net, s);
     return halves(l + 1) && convolve(*l, net, 1, l[1].output);
+}
+
+/* Whether only the chain `s`, which begins at net.index, reads the output of the layer before it:
+   its first layer, and the shortcut behind it. */
+static int is_read_by_chain(hook_net net, gemm_step s)
+{
+    const int before = net.index - 1, adds = s.layers > s.convs, last = before + s.layers;
+    int j;
+    if (net.layers[before].truth) return 0;
+    for (j = net.index; j < net.n; ++j)
+        if (hook_reads(&net.layers[j], before) != (adds && j == last)) return 0;
+    return 1;
+}
+
+/*
+ * The chains from net.index on that follow each other, and whose outputs but the last nobody else
+ * reads. Each has run alone before. Returns how many layers ran: 0 where there are less than two,
+ * -1 where the row declines.
+ */
+static int run_chains(hook_net net, unsigned stamp)
+{
+    enum { MOST = 32 };
+    hook_chain of[MOST];
+    gemm_chain chains[MOST];
+    const int first = net.index;
+    gemm_plan **slot;
+    conv_norm norm;
+    int count = 0;
+    for (; count < MOST && net.index < net.n; ++count) {
+        const layer *l = &net.layers[net.index];
+        if (!is_hooked(l, net) || !hook_kept(l, &slot, &norm)) break;
+        const gemm_step s = gemm_plan_step(slot);
+        if (s.convs < 2 || gemm_plan_network(slot) - stamp > 1) break;
+        if (count ? !is_read_by_chain(net, s) : s.layers > s.convs) break;
+        if (!make_chain(net, s, &of[count], &chains[count])) break;
+        net.index += s.layers;
+    }
+    if (count < 2) return 0;
+    return gemm_conv_chains(chains, count) ? net.index - first : -1;
 }
 
 /*
@@ -245,8 +298,13 @@ static int run_fused(hook_net net)
     if (!hook_kept(l, &slot, &norm)) return 0;
     const gemm_step known = gemm_plan_step(slot);
     const unsigned stamp = stamp_of(net);
-    const int stands = known.layers && gemm_plan_network(slot) == stamp;
+    const unsigned since = gemm_plan_network(slot) - stamp;     /* 1: run_chains was declined */
+    const int stands = known.layers && since <= 1;
     if (stands && known.layers == 1) return 0;
+    if (stands && !since && HOOK_READS_BOXES && (i = run_chains(net, stamp))) {
+        if (i > 0) return i;
+        gemm_plan_set_network(slot, stamp + 1);
+    }
     if (stands && run_step(net, known)) return known.layers;
     found = find_steps(net, steps);
     for (i = 0; i < found && !run_step(net, steps[i]);) ++i;

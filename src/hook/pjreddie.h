@@ -24,6 +24,12 @@
 void hook_start(void);
 
 /*
+ * The program promises that of all outputs it reads only that of the last layer of a network, and
+ * those of layers with boxes. So outputs between chains need not be written. Before any pass.
+ */
+void hook_reads_boxes(void);
+
+/*
  * The inputs of a route lie in its output, so that nothing is copied:
  *
  *     output of the route   | input 0 | input 1 | ...      each is the output of an earlier layer

@@ -11,7 +11,9 @@
 
 bool gemm_op_offered(const gemm_op *op, const gemm_variant *v)
 {
-    return op->kind == GEMM_MULTIPLY ? v->multiply != NULL : (v->kinds & 1u << op->kind) != 0;
+    const bool lanes = op->kind == GEMM_CHAIN && op->chain->lanes;
+    if (op->kind == GEMM_MULTIPLY) return v->multiply != NULL;
+    return (v->kinds & 1u << op->kind) && (!lanes || v->kinds & GEMM_IN_LANES);
 }
 
 /* Formats differ in what multiplies. */

@@ -200,6 +200,7 @@ static void load(void *job)
 {
     py_network *n = job;
     weights_follow = 2;         /* FOR_ONE_PICTURE */
+    hook_reads_boxes();
     n->net = parse_network_cfg(n->cfg);
     load_weights(n->net, n->weights);
     set_batch_network(n->net, 1);

@@ -118,6 +118,9 @@ static void judge_layers(void)
     gemm_plan **const slots[2] = {NULL, NULL};
     gemm_conv_chain(chain, norms, 2, slots, NULL);
     judge("gemm_conv_chain");
+    const gemm_chain chains[2] = {{chain, norms, 2, slots, NULL}, {chain, norms, 2, slots, NULL}};
+    gemm_conv_chains(chains, 2);
+    judge("gemm_conv_chains");
 }
 
 static void judge_memory(void)

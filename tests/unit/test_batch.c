@@ -6,6 +6,7 @@
  *
  *   test_batch CFG...
  *
+ * The program promises to read only boxes, so chains that follow each other are one call.
  * Each network runs with 8 images, under packed and packed_bf16, by 2, 3, 8 and 9 threads. With 9
  * it stays whole. The others must end at the first layer that no row takes. A network that shares
  * the weights (src/hook/share.h) keeps nothing that the other has.
@@ -163,6 +164,7 @@ static void test(const char *cfg, const char *variant)
 int main(int argc, char **argv)
 {
     gemm_set_prepare_first(true);
+    hook_reads_boxes();
     for (int i = 1; i < argc; ++i) {
         test(argv[i], "packed");
         test(argv[i], "packed_bf16");

@@ -6,6 +6,7 @@
  * the input, the output and all weights. The outputs of the inner layers do not exist.
  *
  *   random      packed_chain_by against gemm_packed_conv for each layer
+ *               also with an input and an output in nchwc
  *   added       packed_conv_add, one convolution and a shortcut, against the two layers one by one:
  *               each way that adds, and the ways that decline
  *   cl          each tile of cl_tile: gemm_cl_chain against gemm_cl_conv for both layers, within
@@ -87,10 +88,12 @@ static problem draw_problem(bool expands, rng *r)
     static const int filters[] = {3, 3, 5, 2, 7};
     problem p = {.threads = 1 + rng_below(r, MOST_THREADS)};
     const int first = !expands || rng_below(r, 3) == 0, batch = 1 + rng_below(r, 2);
-    const int in = PICK(r, channels), wide = PICK(r, channels), out = PICK(r, channels);
+    const int in = PICK(r, channels), wide = PICK(r, channels);
     int h = PICK(r, sides), w = PICK(r, sides);
-    const int size = PICK(r, filters), stride = 1 + rng_below(r, 2);
-    const int pad = rng_below(r, 4) ? size / 2 : rng_below(r, size);
+    const bool as_input = rng_below(r, 3) == 0;
+    const int size = as_input ? 3 : PICK(r, filters), stride = as_input ? 1 : 1 + rng_below(r, 2);
+    const int pad = as_input || rng_below(r, 4) ? size / 2 : rng_below(r, size);
+    const int out = as_input ? (first ? wide : in) : PICK(r, channels);
     while ((h + 2 * pad - size) / stride < 0) ++h;
     while ((w + 2 * pad - size) / stride < 0) ++w;
     const conv_shape shapes[LINKS] = {{"", batch, 1, in, h, w, wide, 1, 1, 0},
@@ -155,12 +158,76 @@ static const char *judge_cuts(problem *p, const gemm_ukernel *u)
     return NULL;
 }
 
+/* A map in nchwc, with zeroes behind the last channel, and back. */
+static void lay(const gemm_ukernel *u, const conv_call *c, bool input, float *rows, float *lanes)
+{
+    const int channels = input ? c->c : c->n, places = input ? c->h * c->w : c->out_h * c->out_w;
+    const size_t image = gemm_lanes_floats(channels, places);
+    if (input) memset(lanes, 0, image * (size_t)c->batch * sizeof *lanes);
+    for (int k = 0; k < c->batch * channels; ++k) {
+        const int channel = k % channels, group = channel / u->vl * u->vl;
+        float *at = lanes + (size_t)(k / channels) * image + group * places + channel % u->vl;
+        for (int i = 0; i < places; ++i, ++rows, at += u->vl) {
+            if (input) *at = *rows;
+            else *rows = *at;
+        }
+    }
+}
+
+/* By turns 0 .. TURNS - 1 with maps that lie so. NULL, or what is wrong. */
+static const char *judge_turns(problem *p, gemm_context *context, float *in, float *out)
+{
+    links *l = &p->l;
+    conv_call calls[LINKS], *last = &l->calls[LINKS - 1];
+    const layer_call *s = links_calls(l, calls);
+    const bool reads = context->lanes & GEMM_LANES_IN, writes = context->lanes & GEMM_LANES_OUT;
+    if (reads) calls[l->first].input = l->inputs[1].data = in;
+    if (writes) *(s ? &l->shortcut.output : &calls[LINKS - 1].output) = out;
+    for (int turn = 0; turn < TURNS; ++turn) {
+        links_clear(l);
+        context->threads = turn ? p->threads : 1;
+        if (packed_chain_by(calls + l->first, LINKS - l->first, s, NULL,
+                            turn < CUTS ? &p->cuts[turn] : NULL, context) != GEMM_DONE)
+            return NULL;
+        if (writes) lay(context->isa, last, false, l->output.data, out);
+        if (!links_right(l)) return "in nchwc the bits are not those of the layers";
+    }
+    return NULL;
+}
+
+/* The shortcut adds the input of the chain, where that has the size of the output. */
+static const char *judge_lanes(problem *p, const gemm_ukernel *u)
+{
+    links *l = &p->l;
+    gemm_note note;
+    gemm_context context = gemm_make_context(&note);
+    const conv_call *c = &l->calls[l->first], *last = &l->calls[LINKS - 1];
+    const int sizes[2] = {c->batch * (int)gemm_lanes_floats(c->c, c->h * c->w),
+                          c->batch * (int)gemm_lanes_floats(last->n, gemm_conv_places(last))};
+    guarded in = guarded_make(1, sizes[0], sizes[0], AT_END, 0);
+    guarded out = guarded_make(1, sizes[1], sizes[1], AT_END, 0);
+    const char *wrong = NULL;
+    context.isa = u;
+    context.direct = true;
+    l->adds = c->c == last->n && c->h == last->out_h && c->w == last->out_w;
+    if (l->adds) memcpy(l->other.data, c->input, (size_t)l->other.columns * sizeof(float));
+    if (!run_alone(l, &context)) wrong = "a layer alone declined";
+    lay(u, c, true, (float *)c->input, in.data);
+    for (int lanes = 1; lanes <= 3 && !wrong; ++lanes) {
+        context.lanes = lanes;
+        if (!l->adds || lanes & GEMM_LANES_IN) wrong = judge_turns(p, &context, in.data, out.data);
+    }
+    guarded_free(&in);
+    guarded_free(&out);
+    return wrong;
+}
+
 static const char *judge_random(void *isa, rng *r, int number, char *text)
 {
     problem p = draw_problem(true, r);
-    (void)number;
     describe(&p.l, text);
     const char *wrong = judge_cuts(&p, isa);
+    if (!wrong && number % 2) wrong = judge_lanes(&p, isa);
     links_free(&p.l);
     return wrong;
 }

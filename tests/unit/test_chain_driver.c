@@ -5,6 +5,7 @@
  *
  *   driver      gemm_conv_chain with batch norm and plans against gemm_conv, also after a change of
  *               the weights and the batch norm of each layer
+ *   chains      gemm_conv_chains, several chains as one call, against gemm_conv_chain
  *   declined    a chain that packed cannot run, or without memory, leaves the output as it was
  *   no chain    so does what is no chain; its batch norm is not folded
  */
@@ -14,6 +15,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MOST_CHANNELS = 401 };
 
@@ -126,6 +128,150 @@ static void test_driver(const char *name, const conv_shape shapes[LINKS], int fi
     gemm_set_threads(threads);
     report_judged(name, judge_driver(&d));
     links_free(&d.l);
+}
+
+/* ---- chains ---- */
+
+enum { CHAINS = 4 };
+
+/* Chains that follow each other. */
+typedef struct several {
+    int count;
+    links l[CHAINS];
+    conv_call calls[CHAINS][LINKS];
+    gemm_plan *plans[CHAINS][LINKS], **slots[CHAINS][LINKS];
+    gemm_chain chains[CHAINS];
+} several;
+
+static const conv_norm *const no_norms[LINKS];
+
+/* Every second one can add its input. */
+static links draw_chain(int batch, int c, int h, int w, bool begins, rng *r)
+{
+    static const int channels[] = {3, 8, 16, 19, 48, 70};
+    const bool adds = !begins && rng_below(r, 2);
+    const int first = rng_below(r, 3) == 0, wide = first ? c : channels[rng_below(r, 6)];
+    const int size = adds || rng_below(r, 2) ? 3 : 5, stride = adds ? 1 : 1 + rng_below(r, 2);
+    const int out = adds ? c : channels[rng_below(r, 6)];
+    const conv_shape shapes[LINKS] = {{"", batch, 1, c, h, w, wide, 1, 1, 0},
+                                      {"", batch, wide, wide, h, w, wide, size, stride, size / 2},
+                                      {"", batch, 1, wide, 0, 0, out, 1, 1, 0}};
+    links l = make_links(shapes, first, r);
+    l.adds = adds;
+    return l;
+}
+
+static void draw_several(several *s, rng *r)
+{
+    static const int sides[] = {9, 13, 20, 33};
+    int c = 1 + rng_below(r, 40), h = sides[rng_below(r, 4)], w = sides[rng_below(r, 4)];
+    const int batch = 1 + rng_below(r, 2);
+    s->count = 2 + rng_below(r, CHAINS - 1);
+    for (int i = 0; i < s->count; ++i) {
+        links *l = &s->l[i];
+        *l = draw_chain(batch, c, h, w, !i, r);
+        const conv_call *last = &l->calls[LINKS - 1];
+        c = last->n, h = last->out_h, w = last->out_w;
+        for (int k = 0; k < LINKS; ++k) s->plans[i][k] = NULL, s->slots[i][k] = &s->plans[i][k];
+    }
+}
+
+static void free_several(several *s)
+{
+    for (int i = 0; i < s->count; ++i) {
+        for (int k = 0; k < LINKS; ++k) gemm_plan_drop(&s->plans[i][k]);
+        links_free(&s->l[i]);
+    }
+}
+
+/* `inner`: with the inputs and outputs between them. */
+static void set_chains(several *s, bool inner)
+{
+    for (int i = 0; i < s->count; ++i) {
+        links *l = &s->l[i];
+        conv_call *calls = s->calls[i];
+        const layer_call *shortcut = links_calls(l, calls);
+        const float *before = i ? s->l[i - 1].output.data : NULL;
+        if (i) calls[l->first].input = inner ? before : NULL;
+        l->inputs[1].data = inner ? before : NULL;
+        if (!inner && i + 1 < s->count) calls[LINKS - 1].output = l->shortcut.output = NULL;
+        s->chains[i] = (gemm_chain){calls + l->first, no_norms, LINKS - l->first,
+                                    s->slots[i] + l->first, shortcut};
+        links_clear(l);
+    }
+}
+
+static bool run_one_by_one(several *s)
+{
+    bool done = true;
+    set_chains(s, true);
+    for (int i = 0; i < s->count; ++i) {
+        const gemm_chain *c = &s->chains[i];
+        done = done && gemm_conv_chain(c->calls, c->norms, c->count, c->slots, c->shortcut);
+    }
+    return done;
+}
+
+static bool are_untouched(const several *s, int count)
+{
+    int i = 0;
+    while (i < count && links_untouched(&s->l[i])) ++i;
+    return i == count;
+}
+
+static const char *judge_chains(several *s)
+{
+    links *last = &s->l[s->count - 1];
+    if (!run_one_by_one(s)) return "a chain alone declined";
+    memcpy(last->expected.data, last->output.data, (size_t)last->output.columns * sizeof(float));
+    for (int turn = 0; turn < 2; ++turn) {
+        set_chains(s, false);
+        if (!gemm_conv_chains(s->chains, s->count)) return "it declined";
+        if (!links_right(last)) return "the bits are not those of the chains one by one";
+        if (!are_untouched(s, s->count - 1)) return "an output between two chains is written";
+    }
+    return NULL;
+}
+
+static bool is_refused(several *s)
+{
+    set_chains(s, false);
+    return !gemm_conv_chains(s->chains, s->count) && are_untouched(s, s->count);
+}
+
+/* What may not run. The chains have two or more, of which the second has one map more than the
+   first gives. */
+static const char *judge_refused(several *s)
+{
+    gemm_set_variant(gemm_find("packed_bf16"));
+    const bool other_row = is_refused(s);
+    gemm_set_variant(gemm_find("packed"));
+    const int count = s->count, adds = s->l[0].adds;
+    s->count = 1;
+    const bool one = is_refused(s);
+    s->count = count, s->l[0].adds = true;
+    const bool shortcut = is_refused(s);
+    s->l[0].adds = adds, s->l[0].calls[LINKS - 1].n += 1;
+    const bool more = is_refused(s);
+    s->l[0].calls[LINKS - 1].n -= 1;
+    return other_row && one && shortcut && more ? NULL : "it ran, or wrote";
+}
+
+static void test_chains(void)
+{
+    enum { CASES = 40 };
+    const char *wrong = NULL;
+    for (int i = 0; i < CASES && !wrong; ++i) {
+        rng r = rng_make(11, i);
+        several s;
+        draw_several(&s, &r);
+        gemm_set_threads(1 + i % 4);
+        wrong = judge_chains(&s);
+        if (!wrong) wrong = judge_refused(&s);
+        if (wrong) fprintf(stderr, "chains: case %d\n", i);
+        free_several(&s);
+    }
+    report_judged("chains", wrong);
 }
 
 /* ---- declined ---- */
@@ -243,6 +389,7 @@ int main(void)
     driven all = make_driven(LARGE, 0), one = make_driven(LARGE, 2);
     set_norms(&all);
     set_norms(&one);
+    test_chains();
     report_judged("declined", judge_declined(&all.l));
     report_judged("no chain", judge_no_chain(&all));
     report_judged("no chain of one layer", judge_no_sum(&one));

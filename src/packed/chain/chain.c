@@ -62,6 +62,7 @@ static chain chain_of(const conv_call *calls, int count, const layer_call *short
                    .project = calls + count - 1, .shortcut = shortcut, .u = context->isa,
                    .quads = quads, .expand_q = quads ? quads->expand : NULL,
                    .project_q = quads ? quads->project : NULL,
+                   .lanes = context->lanes,
                    .output = shortcut ? shortcut->output : calls[count - 1].output};
 }
 
@@ -119,6 +120,7 @@ static void set_addresses(chain *planned, const chain *l)
     planned->expand = l->expand, planned->depth = l->depth, planned->project = l->project;
     planned->shortcut = l->shortcut;
     planned->quads = l->quads, planned->expand_q = l->expand_q, planned->project_q = l->project_q;
+    planned->lanes = l->lanes;
     planned->output = l->output;
 }
 

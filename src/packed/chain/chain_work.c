@@ -210,11 +210,29 @@ static packed_chain_product from_channel(const packed_chain_product *q, const co
                                   q->scale + first, q->shift + first};
 }
 
+/* Channels of an image as they lie in memory. */
+static int room_of(const chain *l, gemm_lanes side, int channels)
+{
+    return l->lanes & side ? (int)gemm_lanes_floats(channels, 1) : channels;
+}
+
+/* Without an expanding layer, the same from an input in nchwc. */
+static void copy_rows(const chain *l, const float *from, int rows, float *to)
+{
+    const size_t row = (size_t)l->depth->w * l->u->vl, group = row * l->depth->h;
+    for (int g = 0; g < l->groups; ++g, from += group, to += l->wide_ld)
+        for (int i = 0; i < rows; ++i)
+            memcpy(to + i * l->pitch, from + i * row, row * sizeof *to);
+}
+
 /* Rows y .. y + rows - 1 of the map go to wide row `at` and on. */
 static void bring_rows(const chain *l, const parts *s, int image, int y, int rows, int at)
 {
-    const conv_call *e = l->expand, *d = l->depth;
-    const size_t area = (size_t)d->h * d->w, row = (size_t)y * d->w;
+    const conv_call *e = l->expand, *d = l->depth, *first = e ? e : d;
+    const bool lanes = l->lanes & GEMM_LANES_IN;
+    const size_t area = (size_t)d->h * d->w, row = (size_t)y * d->w, unit = lanes ? l->u->vl : 1;
+    const float *const from = first->input + image * area * room_of(l, GEMM_LANES_IN, first->c) +
+                              row * unit;
     float *const to = s->wide + (size_t)at * l->pitch + (size_t)d->pad * l->u->vl;
     if (l->expand_q) {
         const gemm_quad *a = l->quads->a + (size_t)image * planes_of(e) * area + row;
@@ -225,7 +243,7 @@ static void bring_rows(const chain *l, const parts *s, int image, int y, int row
     if (e) {
         const gemm_nchwc product = {
             .places = rows * e->w, .channels = e->n, .K = e->c,
-            .a = e->input + image * e->c * area + row, .a_ld = area,
+            .source = lanes ? GEMM_NCHWC : GEMM_ROWS, .a = from, .a_ld = area * unit,
             .b = l->expand_w, .scale = e->scale, .shift = e->shift,
             .slope = gemm_slope(e->activation),
             .c = to, .c_ld = l->wide_ld, .at = s->at_wide,
@@ -233,7 +251,10 @@ static void bring_rows(const chain *l, const parts *s, int image, int y, int row
         l->u->nchwc.product(&product);
         return;
     }
-    const float *from = d->input + image * d->c * area + row;
+    if (lanes) {
+        copy_rows(l, from, rows, to);
+        return;
+    }
     for (int i = 0; i < rows; ++i) {
         l->u->reorder.to_nchwc(d->w, d->c, from + i * d->w, area, to + i * l->pitch, l->wide_ld);
     }
@@ -276,7 +297,19 @@ static void filter_rows(const chain *l, const parts *s, int rows)
     }
 }
 
-static void project_floats(const chain *l, const parts *s, int first, int channels, int places)
+/* In nchwc: output y of these channels and places, at float `at` of the chain's own input. */
+static void add_input(const chain *l, int channels, int places, size_t at, float *y, size_t y_ld)
+{
+    const layer_call *s = l->shortcut;
+    const float *from = s->input[1].data + at;
+    const size_t group = (size_t)l->project->h * l->project->w * l->u->vl;
+    for (int c = 0; c < channels; c += l->u->vl, y += y_ld, from += group)
+        l->u->layers.add_scaled(places * l->u->vl, s->alpha, y, s->beta, from,
+                                gemm_slope(s->activation), y);
+}
+
+static void project_floats(const chain *l, const parts *s, int first, int channels, int places,
+                           float *to, size_t ld)
 {
     const conv_call *p = l->project;
     const gemm_nchwc product = {
@@ -285,7 +318,7 @@ static void project_floats(const chain *l, const parts *s, int first, int channe
         .b = l->project_w + (size_t)first * p->c,
         .scale = p->scale ? p->scale + first : NULL, .shift = p->shift + first,
         .slope = gemm_slope(p->activation),
-        .c = s->narrow, .c_ld = l->narrow_ld, .at = s->at_deep,
+        .c = to, .c_ld = ld, .at = s->at_deep,
     };
     l->u->nchwc.product(&product);
 }
@@ -303,16 +336,23 @@ static void project_quads(const chain *l, const parts *s, int first, int channel
 }
 
 /* Output channels first .. first + channels - 1, `places` from place `from` of an image on. Place
-   0 of deep is that place. */
+   0 of deep is that place. Chains in 8 bits are never between lanes. */
 static void project(const chain *l, const parts *s, int image, int first, int channels, int from,
                     int places)
 {
     const conv_call *p = l->project;
+    const bool in = l->lanes & GEMM_LANES_IN, out = l->lanes & GEMM_LANES_OUT;
     const size_t area = (size_t)p->h * p->w, at = (image * p->n + first) * area + from;
+    const size_t lane_at = ((size_t)image * gemm_lanes_floats(p->n, 1) + first) * area +
+                           (size_t)from * l->u->vl;
+    float *const to = out ? l->output + lane_at : s->narrow;
+    const size_t ld = out ? area * l->u->vl : l->narrow_ld;
     if (l->project_q) project_quads(l, s, first, channels, places);
-    else project_floats(l, s, first, channels, places);
+    else project_floats(l, s, first, channels, places, to, ld);
+    if (l->shortcut && in) add_input(l, channels, places, lane_at, to, ld);
+    if (out) return;
     l->u->reorder.from_nchwc(places, channels, s->narrow, l->narrow_ld, l->output + at, area);
-    if (l->shortcut) packed_add_shortcut(l->u, l->shortcut, at, channels, places, area);
+    if (l->shortcut && !in) packed_add_shortcut(l->u, l->shortcut, at, channels, places, area);
 }
 
 static void run_piece(void *arg, int chunk, void *scratch)
@@ -369,7 +409,7 @@ static void cut_part(chain *l, part *p, int image, int first, int channels)
     *d = *l->depth;
     if (d->scale) d->scale += first;
     d->shift += first;
-    if (!l->expand) d->input += (image * d->c + first) * area;
+    if (!l->expand) d->input += (image * room_of(l, GEMM_LANES_IN, d->c) + first) * area;
     l->depth_w += (size_t)first * d->size * d->size;
     if (l->expand_q) {
         p->quads = *l->quads;
@@ -382,7 +422,7 @@ static void cut_part(chain *l, part *p, int image, int first, int channels)
         *e = *l->expand;
         if (e->scale) e->scale += first;
         e->shift += first;
-        e->input += image * e->c * area;
+        e->input += image * room_of(l, GEMM_LANES_IN, e->c) * area;
         e->n = channels;
         if (l->expand_w) l->expand_w += (size_t)first * e->c;
         l->expand = e;

@@ -41,6 +41,7 @@ typedef struct packed_chain_job {
     const packed_chain_quads *quads;    /* NULL: none is in 8 bits */
     const packed_chain_product *expand_q, *project_q;   /* its own; in phases, of some channels */
     float *output;                      /* of the last layer */
+    gemm_lanes lanes;                   /* which of input and output are in nchwc */
     const gemm_ukernel *u;
     bool declined;                      /* the layers run one by one */
     packed_chain_cut cut;
