@@ -27,6 +27,19 @@ void gemm_advise_large(void *p, size_t bytes)
 #endif
 }
 
+void gemm_touch(const void *p, size_t bytes)
+{
+#if defined(__linux__) && defined(MADV_POPULATE_WRITE)
+    const size_t skipped = -(uintptr_t)p % PAGE;
+    const int before = errno;
+    if (bytes >= skipped + PAGE)
+        (void)madvise((char *)p + skipped, (bytes - skipped) / PAGE * PAGE, MADV_POPULATE_WRITE);
+    errno = before;
+#else
+    (void)p, (void)bytes;
+#endif
+}
+
 void *gemm_alloc_large(size_t bytes)
 {
     const size_t page = bytes >= 2 * HUGE_PAGE ? HUGE_PAGE : PAGE, all = round_up(bytes, page);

@@ -24,12 +24,12 @@ check serve-first grep -Eqx '[0-9]+\.[0-9]+ [1-9][0-9]{3,}' "$work/output"
 # ---- the first pass of new processes ----
 phases=$OUT/bench/darknet_phases
 bench/studies/cold.sh "$bench" "$phases" 1 2 data/kite.jpg $cfg=$weights >"$work/output" 2>"$work/err"
-check cold [ "$(grep -c '^kite-demo .*[0-9]$' "$work/output") $(grep -c . "$work/err")" = '14 0' ]
+check cold [ "$(grep -c '^kite-demo .*[0-9]$' "$work/output") $(grep -c . "$work/err")" = '15 0' ]
 is_phase() { check "phase-$1" grep -Eq "^kite-demo +$1 +$2 +[0-9.]+ +[0-9.]+ +[0-9.]+$" "$work/output"; }
-for phase in letters cfg weights wait pass boxes drawing writing; do is_phase $phase main; done
+for phase in letters cfg weights prepare wait pass boxes drawing writing; do is_phase $phase main; done
 for phase in read fit; do is_phase $phase beside; done
 check phases-in-order [ "$(awk '$3 == "main" { printf "%s ", $2 }' "$work/output")" = \
-    'letters cfg weights wait pass boxes drawing writing ' ]
+    'letters cfg weights prepare wait pass boxes drawing writing ' ]
 expect_failure cold-network "nowhere.cfg" bench/studies/cold.sh "$bench" "$phases" 1 1 data/kite.jpg nowhere.cfg
 
 # ---- venv.sh, with a false pip ----
