@@ -59,11 +59,13 @@ void *packed_keep(gemm_kept *kept, const packed_form *f, const void *job, void *
     if (kept) gemm_drop_kept(kept);
     b = gemm_alloc_large(sizeof *b + f->bytes);
     if (!b) return NULL;
-    gemm_touch(b, sizeof *b + f->bytes);
     b->of = f->of;
     b->how = f->how;
     const gemm_jobs jobs = gemm_get_jobs();
-    if (jobs == GEMM_JOBS_SKIP) gemm_set_jobs(GEMM_JOBS_ALONE);
+    if (jobs == GEMM_JOBS_SKIP) {
+        gemm_set_jobs(GEMM_JOBS_ALONE);
+        gemm_touch(b, sizeof *b + f->bytes);    /* else several threads touch it */
+    }
     const bool made = f->make(b->weights, job);
     gemm_set_jobs(jobs);
     if (!made) {
