@@ -168,6 +168,14 @@ int gemm_threads_apart(void);
 bool gemm_images_apart(int threads, int images, void (*run)(void *job, int image), void *job);
 bool gemm_plan_lend(gemm_plan **to, gemm_plan *const *from);
 
+/*
+ * From gemm_prepare(true) to gemm_prepare(false), gemm_conv and gemm_conv_chain of this thread make
+ * what the first call of a layer keeps in its plan, and touch the output for the first time. They
+ * compute nothing. The next call is the first one. Returns false where the chosen row or a setting
+ * has no such thing: then calls compute as ever. Since 1.1.
+ */
+bool gemm_prepare(bool);
+
 /* C *= BETA, as BLAS means it: 1 does nothing, 0 overwrites C without reading it. */
 void gemm_beta(const gemm_call *, float BETA);
 

@@ -58,6 +58,7 @@ static void say(const char *phase, double begin)
 PHASE_OF(image **, "letters", load_alphabet, (void), ())
 PHASE_OF(network *, "cfg", parse_network_cfg, (char *file), (file))
 PHASE("weights", load_weights, (network *net, char *file), (net, file))
+PHASE("prepare", picture_prepare, (picture *p, network *net), (p, net))
 PHASE_OF(image, "wait", picture_fitted, (picture *p, image *sized), (p, sized))
 PHASE_OF(float *, "pass", network_predict, (network *net, float *input), (net, input))
 PHASE("boxes", say_detections, (detection *d, int n, float thresh, char **names, int classes),

@@ -50,7 +50,9 @@ subject subject_make(const char *argument, image picture)
     char *weights = strchr(copy, '=');
     if (weights) *weights++ = '\0';
     const char *base = strrchr(copy, '/');
+    const double start = gemm_now_ms();
     subject s = {.net = load_trained_network(copy, weights)};
+    s.load_ms = gemm_now_ms() - start;
     snprintf(s.name, sizeof s.name, "%.63s", base ? base + 1 : copy);
     if (!weights) settle_batch_norm(s.net);
     set_batch_network(s.net, 1);

@@ -12,6 +12,7 @@ typedef struct subject {
     char name[64];              /* of the cfg */
     network *net;
     image input;
+    double load_ms;             /* of reading the network */
 } subject;
 
 /* Ends the program with one line when a file of CFG[=WEIGHTS] cannot be read, because Darknet's own

@@ -159,8 +159,9 @@ def read_cfg(path):
 class Weights:
     """The floats of a weights file, in order."""
 
-    def __init__(self, path):
+    def __init__(self, path, alexeyab=False):
         self.path = path
+        self.alexeyab = alexeyab
         self.file = open(path, 'rb')
         header = self.file.read(12)
         if len(header) < 12:
@@ -255,7 +256,8 @@ class Graph:
 def folded(weights, n, taps, normalize):
     """Weights (n filters of `taps`) and biases, as [convolutional] has them in the file.
 
-    Batch norm is scale * (x - mean) / (sqrt(variance) + 0.000001) + bias.
+    Batch norm is scale * (x - mean) / (sqrt(variance) + 0.000001) + bias. By AlexeyAB's rules it divides by
+    sqrt(variance + 0.00001).
     """
     biases = weights.take(n)
     if not normalize:
@@ -265,7 +267,8 @@ def folded(weights, n, taps, normalize):
     for f in range(n):
         if not variances[f] >= 0:
             raise Refused(f'{weights.path}: a variance is {variances[f]}: weights of another cfg?')
-        scale = scales[f] / (math.sqrt(variances[f]) + .000001)
+        root = math.sqrt(variances[f] + .00001) if weights.alexeyab else math.sqrt(variances[f]) + .000001
+        scale = scales[f] / root
         biases[f] -= scale * means[f]
         mine = slice(f * taps, (f + 1) * taps)
         values[mine] = array.array('f', (scale * x for x in values[mine]))
@@ -370,10 +373,10 @@ LAYERS = {
 LAST = ('softmax', 'soft', 'cost')
 
 
-def build(cfg, weights_path):
-    """The Graph of a network."""
+def build(cfg, weights_path, alexeyab=False):
+    """The Graph of a network, by AlexeyAB's rules or not."""
     net, *sections = read_cfg(cfg)
-    weights = Weights(weights_path)
+    weights = Weights(weights_path, alexeyab or net.options.get('darknet') == 'alexeyab')
     graph = Graph(net)
     x = graph.input
     for i, s in enumerate(sections):
@@ -399,9 +402,9 @@ def build(cfg, weights_path):
     return graph
 
 
-def write(cfg, weights, path):
+def write(cfg, weights, path, alexeyab=False):
     """Writes the network; returns its input and its outputs as Layers."""
-    graph = build(cfg, weights)
+    graph = build(cfg, weights, alexeyab)
     with open(path, 'wb') as file:
         file.write(graph.encode())
     return graph.input, graph.outputs

@@ -10,8 +10,8 @@ runtime, all with the same number of threads. In every round each has its turn, 
 starts with another one. Who waits is stopped (SIGSTOP), so that no thread of it spins.
 
 --cold: a turn is a new process. Its time goes from reading the network to the end of the first
-pass; the image is prepared, and a runtime's module is imported. Peak MB is all that the process has
-in memory, Python and the module too.
+pass; the image is prepared, and a runtime's module is imported. Runtimes read what they kept in files
+(--keep of runtime.py). Peak MB is all that the process has in memory, Python and the module too.
 
 --precision default: each runtime takes its own precision, which may be 16 bits. This project takes
 what GEMM_IMPL says.
@@ -216,9 +216,9 @@ class Network:
         self.input = self.path('input.f32')
         shutil.rmtree(self.folder, ignore_errors=True)
         os.makedirs(self.folder)
-        self.image, self.outputs = darknet_onnx.write(self.cfg, self.weights, self.model)
-        self.sizes = [l.c * l.h * l.w for l in self.outputs]
         self.expected = self.reference(options)
+        self.image, self.outputs = darknet_onnx.write(self.cfg, self.weights, self.model, self.is_alexeyab())
+        self.sizes = [l.c * l.h * l.w for l in self.outputs]
         self.settings = self.calibrate(options) if options.precision == 'int8' else None
 
     def path(self, name):
@@ -242,6 +242,11 @@ class Network:
                       'raw ' + self.path('reference.f32'))
         return read_floats(self.path('reference.f32'))
 
+    def is_alexeyab(self):
+        """Whether Darknet said that the network has AlexeyAB's rules, because of its cfg."""
+        with open(self.path('reference.log'), encoding='utf-8', errors='replace') as file:
+            return "of AlexeyAB's Darknet, so its rules hold" in file.read()
+
     def calibrate(self, options):
         """Writes what runtime.py quantises with; returns the environment of this project."""
         for i, picture in enumerate(options.calibrate):
@@ -264,8 +269,9 @@ class Network:
         if name == OURS:
             return Process(self.serve(options, threads), log, self.settings)
         shape = f'{self.image.c},{self.image.h},{self.image.w}'
-        process = Process([sys.executable, RUNTIME, name, self.model, options.precision,
-                           str(threads), self.input, shape, *(l.name for l in self.outputs)], log)
+        process = Process([sys.executable, RUNTIME, *['--keep'] * options.cold, name, self.model,
+                           options.precision, str(threads), self.input, shape,
+                           *(l.name for l in self.outputs)], log)
         try:
             process.answer()            # its version: the network is loaded
         except Failed:

@@ -2,7 +2,7 @@
 """One runtime in a process of its own, for bench/peers/peers.py.
 
     python3 runtime.py NAME                                                         prints its version
-    python3 runtime.py NAME MODEL.onnx PRECISION THREADS INPUT C,H,W OUTPUT...      serves
+    python3 runtime.py [--keep] NAME MODEL.onnx PRECISION THREADS INPUT C,H,W OUTPUT...     serves
 
 NAME is onnxruntime, openvino, openvino-int8, ncnn, opencv, litert or mnn. INPUT has the floats of one image. A server
 prints its version when the network is loaded. Then it answers each line of standard input by a
@@ -14,7 +14,10 @@ line, as `bench_detect --serve` does:
 
 All compute with THREADS threads; PRECISION is f32, or default: what the runtime takes unasked, which
 may be 16 bits; or int8, which openvino-int8 takes: OpenVINO with NNCF's quantisation behind training,
-whose pictures are picture-*.f32 beside the model. Anything else is left at its default. A runtime is a function that loads a model and
+whose pictures are picture-*.f32 beside the model. With --keep the first process writes what a runtime can
+prepare to files beside the model, and the next ones read it: onnxruntime its optimised network with packed
+weights, OpenVINO its cache of compiled networks, LiteRT the packed weights of XNNPACK. The others have no
+such thing for a CPU. Anything else is left at its default. A runtime is a function that loads a model and
 returns a function from the image to the outputs. It imports its module itself, because the others may
 be missing.
 """
@@ -27,9 +30,30 @@ import sys
 import time
 
 
+keep = False        # --keep
+
+
+def optimize_for_onnxruntime(model, optimized):
+    """Writes the network with packed weights, which lie in a file of their own."""
+    import onnxruntime
+    options = onnxruntime.SessionOptions()
+    options.optimized_model_filepath = optimized
+    for key, value in (('optimized_model_external_initializers_file_name', os.path.basename(optimized) + '.bin'),
+                       ('optimized_model_external_initializers_min_size_in_bytes', '0'),
+                       ('save_external_prepacked_constant_initializers', '1')):
+        options.add_session_config_entry('session.' + key, value)
+    onnxruntime.InferenceSession(model, options, providers=['CPUExecutionProvider'])
+
+
 def open_onnxruntime(model, precision, threads, outputs):
     import onnxruntime
     options = onnxruntime.SessionOptions()
+    if keep:
+        optimized = beside(model, '.optimized.onnx')
+        if not os.path.exists(optimized):
+            optimize_for_onnxruntime(model, optimized)
+        model = optimized
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     session = onnxruntime.InferenceSession(model, options, providers=['CPUExecutionProvider'])
@@ -41,6 +65,8 @@ def open_openvino(model, precision, threads, outputs):
     settings = {'PERFORMANCE_HINT': 'LATENCY', 'INFERENCE_NUM_THREADS': threads}
     if precision == 'f32':
         settings['INFERENCE_PRECISION_HINT'] = 'f32'
+    if keep:
+        settings['CACHE_DIR'] = beside(model, '.openvino')
     compiled = openvino.Core().compile_model(model, 'CPU', settings)
     request = compiled.create_infer_request()
     ports = [compiled.output(name) for name in outputs]
@@ -92,6 +118,8 @@ def open_opencv(model, precision, threads, outputs):
 
 def open_litert(model, precision, threads, outputs):
     """The image and the outputs have the channels last. LiteRT computes by XNNPACK."""
+    if keep:
+        return open_litert_kept(model, threads)
     from ai_edge_litert.interpreter import Interpreter
     interpreter = Interpreter(model_path=beside(model, '.tflite'), num_threads=threads)
     interpreter.allocate_tensors()
@@ -102,6 +130,24 @@ def open_litert(model, precision, threads, outputs):
         interpreter.set_tensor(place, image)
         interpreter.invoke()
         return [interpreter.get_tensor(p).transpose(0, 3, 1, 2) for p in places]
+    return run
+
+
+def open_litert_kept(model, threads):
+    """The same by the newer interface of LiteRT, which alone keeps weights."""
+    import numpy
+    from ai_edge_litert.compiled_model import CompiledModel
+    from ai_edge_litert.options import CpuOptions, Options
+    cpu = CpuOptions(num_threads=threads, xnnpack_weight_cache_path=beside(model, '.xnnpack'))
+    compiled = CompiledModel.from_file(beside(model, '.tflite'), options=Options(cpu_options=cpu))
+    inputs, results = compiled.create_input_buffers(0), compiled.create_output_buffers(0)
+    shapes = [result.get_tensor_details()['shape'] for result in results]
+
+    def run(image):
+        inputs[0].write(image.ravel())
+        compiled.run_by_index(0, inputs, results)
+        return [result.read(numpy.prod(shape), numpy.float32).reshape(shape).transpose(0, 3, 1, 2)
+                for result, shape in zip(results, shapes)]
     return run
 
 
@@ -151,6 +197,7 @@ def version_of(name):
         pnnx_program()
     if name == 'litert':
         import flatbuffers      # noqa: F401: writes TFLite's format
+        import ml_dtypes        # noqa: F401: of the interface that keeps weights
     module = __import__(MODULES.get(name, name))
     version = (module.version() if name == 'mnn' else module.__version__).split('-')[0]
     return f'{version} by NNCF {import_nncf().__version__}' if name == 'openvino-int8' else version
@@ -256,7 +303,9 @@ def main():
     # What a library prints must not be taken for an answer.
     answers = os.fdopen(os.dup(1), 'w')
     os.dup2(2, 1)
-    name, *rest = sys.argv[1:]
+    global keep
+    keep = sys.argv[1:2] == ['--keep']
+    name, *rest = sys.argv[1 + keep:]
     try:
         if not rest:
             print(version_of(name), file=answers, flush=True)

@@ -281,6 +281,17 @@ bool gemm_images_apart(int threads, int count, void (*run)(void *job, int image)
     return done;
 }
 
+bool gemm_prepare(bool begin)
+{
+    const int before = errno;
+    const gemm_state *s = gemm_get_state();
+    const bool may = gemm_conv_offered() && !s->impl->device && !s->impl->chooses && !s->check &&
+                     !s->trace && !s->calibrate;
+    gemm_set_jobs(begin && may ? GEMM_JOBS_SKIP : GEMM_JOBS_SHARE);
+    errno = before;
+    return may;
+}
+
 void gemm_pass_begin(const void *layers, int count, size_t inputs)
 {
     (void)layers, (void)count, (void)inputs;

@@ -15,6 +15,7 @@
 #include "driver/trace.h"
 #include "util/clock.h"
 #include "util/die.h"
+#include "util/large.h"
 #include "util/threads.h"
 
 #include <math.h>
@@ -94,8 +95,11 @@ static gemm_status run_planned(const op_run *c, gemm_context *x)
     else if (count) x->kept = kept[0];
     x->first = !c->state->prepare_first && count && c->plans[0] && gemm_plan_is_new(c->plans[0]);
     const gemm_status status = gemm_op_call(c->op, c->variant, x);
+    const bool done = status == GEMM_DONE, prepares = gemm_get_jobs() == GEMM_JOBS_SKIP;
+    const gemm_span output = gemm_op_span(c->op, gemm_op_spans(c->op) - 1);
+    if (done && prepares) gemm_touch(output.data, output.bytes);
     for (int i = 0; i < count; ++i)
-        if (c->plans[i]) gemm_plan_count(c->plans[i], status == GEMM_DONE, x->first);
+        if (c->plans[i]) gemm_plan_count(c->plans[i], done && !prepares, x->first);
     if (c->note->decided) atomic_fetch_add(&decisions, (unsigned)c->note->decided);
     return status;
 }

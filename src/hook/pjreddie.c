@@ -174,6 +174,23 @@ int hook_forward(network *whole, network *net)
     return last;
 }
 
+void hook_prepare(network *whole, const int *until)
+{
+    enum { MOST_WEIGHTS = 1 << 19 };
+    network net = *whole;
+    int last;
+    if (!gemm_prepare(1)) return;
+    for (net.index = 0; net.index < net.n; net.index = last + 1) {
+        const layer *l = &net.layers[net.index];
+        const int takes = l->type == CONVOLUTIONAL && l->nweights <= MOST_WEIGHTS;
+        if (until && __atomic_load_n(until, __ATOMIC_RELAXED)) break;
+        last = takes ? hook_take(net, l->output) : -1;
+        if (last < 0) last = net.index;
+        net.input = net.layers[last].output;
+    }
+    gemm_prepare(0);
+}
+
 int hook_convolution(layer l, network net)
 {
     if (net.layers[net.index].type == CONVOLUTIONAL) return 0; /* hook_forward has asked */

@@ -53,6 +53,11 @@ void hook_resizes(network *);
  */
 int hook_forward(network *whole, network *net);
 
+/* Before the first pass: makes what the row keeps in it for each layer of few weights. All others
+   would add to the memory while all weights are there. Where `until` is not NULL, the rest is left
+   to the pass once *until is not 0. */
+void hook_prepare(network *, const int *until);
+
 /* Runs a convolution inside of a recurrent layer on the row. Returns 0 when Darknet's own code has
    to run. What this code reads is then the CPU's. */
 int hook_convolution(layer, network);

@@ -19,8 +19,21 @@ void gemm_advise_large(void *p, size_t bytes)
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
     const size_t skipped = -(uintptr_t)p % HUGE_PAGE;
     const int before = errno;
-    if (!p || bytes < 2 * HUGE_PAGE) return;
+    if (!p || bytes < skipped + HUGE_PAGE) return;
     (void)madvise((char *)p + skipped, (bytes - skipped) / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
+    errno = before;
+#else
+    (void)p, (void)bytes;
+#endif
+}
+
+void gemm_touch(const void *p, size_t bytes)
+{
+#if defined(__linux__) && defined(MADV_POPULATE_WRITE)
+    const size_t skipped = -(uintptr_t)p % PAGE;
+    const int before = errno;
+    if (bytes >= skipped + PAGE)
+        (void)madvise((char *)p + skipped, (bytes - skipped) / PAGE * PAGE, MADV_POPULATE_WRITE);
     errno = before;
 #else
     (void)p, (void)bytes;

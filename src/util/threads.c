@@ -113,6 +113,7 @@ static GEMM_OWN int number;             /* of a worker, from 1; else 0 */
 static GEMM_OWN bool has_task;          /* this thread began the task */
 static GEMM_OWN void *of_task;          /* this thread computes it, with this scratch; else NULL */
 static GEMM_OWN void *apart;            /* this thread computes a chunk of gemm_apart; the same */
+static GEMM_OWN gemm_jobs jobs;         /* of this thread */
 static gemm_slots idle_scratch;         /* of callers */
 static bool binds = true;
 
@@ -531,12 +532,13 @@ static void end_job(job *j, void *scratch)
 int gemm_parallel(int threads, int chunks, gemm_work *work, void *argument)
 {
     assert(threads >= 1);
+    if (jobs == GEMM_JOBS_SKIP) return 0;
     void *scratch = take_scratch();
     if (!scratch) return -1;
 
     int seats = (threads < chunks ? threads : chunks) - 1;
     if (seats > MAX_WORKERS) seats = MAX_WORKERS;
-    if (apart) seats = 0;
+    if (apart || jobs == GEMM_JOBS_ALONE) seats = 0;
     if (seats > 0 && has_task) {
         open_job(&pool.side, chunks, work, argument, seats, seats + 1);
         end_job(&pool.side, scratch);
@@ -576,6 +578,16 @@ int gemm_apart(int threads, int chunks, gemm_work *work, void *argument)
 bool gemm_is_apart(void)
 {
     return apart;
+}
+
+gemm_jobs gemm_get_jobs(void)
+{
+    return jobs;
+}
+
+void gemm_set_jobs(gemm_jobs now)
+{
+    jobs = now;
 }
 
 /* ---- a task beside its caller ---- */

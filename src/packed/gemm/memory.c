@@ -61,7 +61,14 @@ void *packed_keep(gemm_kept *kept, const packed_form *f, const void *job, void *
     if (!b) return NULL;
     b->of = f->of;
     b->how = f->how;
-    if (!f->make(b->weights, job)) {
+    const gemm_jobs jobs = gemm_get_jobs();
+    if (jobs == GEMM_JOBS_SKIP) {
+        gemm_set_jobs(GEMM_JOBS_ALONE);
+        gemm_touch(b, sizeof *b + f->bytes);    /* else several threads touch it */
+    }
+    const bool made = f->make(b->weights, job);
+    gemm_set_jobs(jobs);
+    if (!made) {
         free(b);
         return NULL;
     }
