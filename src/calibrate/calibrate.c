@@ -74,27 +74,22 @@ static bool makes_boxes(const conv_call *c, bool norm)
     return c->activation == CONV_LINEAR && !norm && c->groups == 1;
 }
 
-/* NULL, or why the layer stays in single precision, as far as that is known before it runs. */
-static const char *judge_kind(const conv_call *c)
+/* NULL, or why the layer stays where no error of outputs is measured. */
+static const char *judge_rule(const conv_call *c, bool norm)
+{
+    if (makes_boxes(c, norm)) return boxes;
+    if (c->c <= PICTURE_CHANNELS) return "reads the picture";
+    return gemm_int8_is_narrow(c) ? "1x1 with few channels" : NULL;
+}
+
+/* NULL, or why it stays in single precision, as far as that is known before it runs. */
+static const char *judge(const conv_call *c, const char *rule)
 {
     const gemm_scale any = {.scale = 1};
     if (c->groups > 1) return c->groups == c->c ? "depthwise" : "groups";
     if (gemm_conv_taps(c) > GEMM_INT8_MOST_K) return "sums that are too long";
-    return gemm_int8_takes(c, &any, NULL) ? NULL : "few channels or places";
-}
-
-static const char *judge_rule(const conv_call *c, bool norm)
-{
-    if (c->c <= PICTURE_CHANNELS) return "reads the picture";
-    if (gemm_int8_is_narrow(c)) return "1x1 with few channels";
-    return makes_boxes(c, norm) ? boxes : NULL;
-}
-
-/* A layer that stays. */
-static const char *judge(const conv_call *c, const char *rule)
-{
-    const char *why = judge_kind(c);
-    return why || all.outputs ? why : rule;
+    if (!gemm_int8_takes(c, &any, NULL)) return "no kernel for it in 8 bits";
+    return all.outputs ? NULL : rule;
 }
 
 /* Whether the layer that ran behind this one makes boxes. */
@@ -207,8 +202,8 @@ static const char *judge_noise(const layer *l)
 {
     if (l->rule) return l->rule;
     if (l->scale.snr < gemm_least_snr) return "too much noise";
-    return is_at_boxes(l) && l->scale.snr < gemm_least_snr_at_boxes ? "too much noise before boxes"
-                                                                    : NULL;
+    const bool enough = !is_at_boxes(l) || l->scale.snr >= gemm_least_snr_at_boxes;
+    return enough ? NULL : "too much noise before boxes";
 }
 
 static void choose(layer *l, bool searched)
@@ -320,9 +315,7 @@ static const char *begin_search(const char *folder, bool compares)
     all.outputs = whole ? fopen(whole, compares ? "re" : "wxe") : NULL;
     const char *why = all.outputs || (!compares && errno == EEXIST) ? NULL : strerror(errno);
     if (all.outputs && !compares) setvbuf(all.outputs, NULL, _IONBF, 0);
-    all.compares = compares;
-    all.any = all.lost = false;
-    all.error = 0;
+    all.compares = compares, all.any = all.lost = false, all.error = 0;
     gemm_text_free(&path);
     return why;
 }
@@ -331,8 +324,8 @@ static const char *begin_search(const char *folder, bool compares)
 static bool end_search(void)
 {
     if (!all.outputs) return false;
-    if (all.compares && fgetc(all.outputs) != EOF) all.lost = true;
-    if (fclose(all.outputs)) all.lost = true;
+    const bool more = all.compares && fgetc(all.outputs) != EOF;
+    if (fclose(all.outputs) || more) all.lost = true;
     all.outputs = NULL;
     return all.any && !all.lost;
 }

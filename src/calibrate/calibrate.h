@@ -22,12 +22,11 @@ extern const double gemm_least_snr;
 extern const double gemm_least_snr_at_boxes;
 
 /*
- * The file, or FOLDER/ for a search, which is named with its slash: `darknet-gemm calibrate` tries
- * which layers may go in 8 bits. In single precision FOLDER/steps gets a step for each layer that
- * may, FOLDER/wide the same without a clip, and FOLDER/outputs what the convolutions before yolo
- * and region compute. With `compares` a row in 8 bits computes these once more, and a line on
- * stderr says by how much they differ. Returns NULL, or why that cannot be; valid until the next
- * call of strerror.
+ * The file, or FOLDER/ with its slash, for a search of `darknet-gemm calibrate`. In single
+ * precision FOLDER/steps gets a step for each layer that may go in 8 bits, FOLDER/wide one without
+ * a clip, and FOLDER/outputs what the convolutions before yolo and region compute. With `compares`
+ * a row in 8 bits computes these again, and a line on stderr says by how much they differ. Returns
+ * NULL, or why that cannot be; valid until the next call of strerror.
  */
 const char *gemm_calibration_begin(const char *path, bool compares);
 

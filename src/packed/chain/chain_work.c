@@ -189,7 +189,6 @@ static void clear_rows(const chain *l, const parts *s, int from, int to)
     }
 }
 
-/* `places` by whole vectors of channels. The pointers of `q` are those of the first channel. */
 static void multiply_quads(const chain *l, const conv_call *c, const packed_chain_product *q,
                            int channels, int places, const gemm_quad *a, size_t a_ld, float *to,
                            size_t ld, const int *at)
