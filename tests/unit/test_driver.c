@@ -281,8 +281,8 @@ static void test_layer_trace(void)
     int end = 0;
     const bool read = trace && fgets(line, sizeof line, trace) && fgets(line, sizeof line, trace);
     if (read)
-        sscanf(line, "routing,0,0,0,0,0,%*f,0.000,,0,0,0,route 4x3x2 to 4x3x3 batch 2,,,"
-                     "its only way,0%n",
+        sscanf(line,
+               "routing,0,0,0,0,0,%*f,0.000,,0,0,0,route 4x3x2 to 4x3x3 batch 2,,,its only way,0%n",
                &end);
     report_that("layer-trace", child_exit(&r) == 0 && end > 0 && line[end] == '\n',
                 "status %d, the trace ends with: %s", child_exit(&r), line);
