@@ -23,8 +23,9 @@ $(DARKNET).done: $(UPSTREAM).done setup/patch.sh $(wildcard $(addprefix patches/
 # never older than the mark above, because `make -n` would take it for one that is made again.
 $(DARKNET)/%.h: $(DARKNET).done ;
 
-# Darknet's Makefile gets every variable that the user's command line may hold for this one.
-DARKNET_CFLAGS = -Wall -Wno-unused-result -Wno-unknown-pragmas -Wfatal-errors -fPIC
+# Darknet's Makefile gets every variable that the user's command line may hold for this one. gcc 14 refuses an implicit
+# declaration, so older compilers do too.
+DARKNET_CFLAGS = -Wall -Wno-unused-result -Wno-unknown-pragmas -Wfatal-errors -Werror=implicit-function-declaration -fPIC
 DARKNET_LDFLAGS = $(LDFLAGS) $(GEMM_LIBS) $(LDLIBS)
 ABS_OUT = $(abspath $(OUT))
 DARKNET_VARIABLES = GEMM='$(CURDIR)' GEMM_OBJ='$(ABS_OUT)/gemm.o' CC='$(CACHE) $(CC)' CPP='$(CXX)' AR='$(AR)' \
