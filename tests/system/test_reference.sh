@@ -44,11 +44,14 @@ run crash "$tests/test_training" tests/unit/cfg/layers.cfg
 expect reference-crash-training 0 'SKIP.*BLIS died: Segmentation fault'
 expect reference-crash-training-goes-on 0 '^ok .* train tests/unit/cfg/layers.cfg onednn'
 
-# Any version is found, the newest one first.
-mkdir "$work/versions"
-cp "$library" "$work/versions/libblis.so.11"
-echo 'no library' >"$work/versions/libblis.so.9"
-FAKE_BLIS=wrong LD_LIBRARY_PATH=$work/versions "$tests/test_gemm" --row blis --cases 300 >"$work/output" 2>&1 </dev/null
+# Any version is found, the newest in the first folder of the loader's path that has one.
+mkdir "$work/first" "$work/second"
+cp "$library" "$work/first/libblis.so.11.2"
+echo 'no library' >"$work/first/libblis.so.9"
+echo 'no library' >"$work/first/libblis.so.12.old"
+echo 'no library' >"$work/second/libblis.so.12"
+FAKE_BLIS=wrong LD_LIBRARY_PATH=$work/first:$work/second "$tests/test_gemm" --row blis --cases 300 \
+    >"$work/output" 2>&1 </dev/null
 echo "status $?" >>"$work/output"
 expect reference-any-version 1 'is off by'
 
