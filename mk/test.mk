@@ -77,7 +77,7 @@ CONV_NETWORKS = $T/test_conv_networks
 # Also under the sanitizers. Darknet never frees a whole network: the tests of its networks do not
 # look for leaks.
 UNIT_PROGRAMS = $(addprefix $T/,test_driver test_calibration test_large test_limits test_number test_threads test_gemm test_auto test_tuning test_packed test_pairs test_half test_quads test_int8 test_scales test_packed_conv test_packed_layers test_chain test_chain_driver \
-    test_allocation test_training test_bits test_conv test_conv_ends test_conv_hook test_conv_networks test_hook test_host test_hybrid test_others test_plans test_batch test_dlclose test_stats test_compare test_ab_rule test_library) \
+    test_allocation test_training test_bits test_conv test_conv_ends test_conv_hook test_conv_networks test_hook test_host test_hybrid test_others test_plans test_prepare test_batch test_dlclose test_stats test_compare test_ab_rule test_library) \
     $(OUT)/bench/ab $(OUT)/libdarknet.so $(OUT)/libdarknet-gemm.so
 # Tests of many kernels, which are not about the cache: PoCL compiles less. run.sh has QUICK_CACHE.
 QUICK = $(if $(filter 1,$(OPENCL)),OPENCL_LAYERS=$(abspath $T)/layer_quick.so GEMM_CACHE_DIR=$$QUICK_CACHE)
@@ -124,6 +124,7 @@ UNIT_COMMANDS = \
     '$(NO_LEAKS) $T/test_hook tests/unit/cfg/hook.cfg tests/unit/cfg/added.cfg tests/unit/cfg/routes.cfg tests/unit/cfg/chain.cfg' \
     '$(NO_LEAKS) $T/test_plans tests/unit/cfg/plans.cfg tests/unit/cfg/hook.cfg' \
     $(BATCH) \
+    '$(NO_LEAKS) $T/test_prepare tests/unit/cfg/chain.cfg' \
     '$(NO_LEAKS) $T/test_plans --decisions $(filter-out %/recurrent.cfg,$(BITS_SMALL)) cfg/strided.cfg $(call size,,cfg/tiny.cfg cfg/yolov3-tiny.cfg $(wildcard $(MODELS)/*.cfg))' \
     '$T/test_dlclose $(OUT)/libdarknet.so' \
     '$T/test_dlclose $(OUT)/libdarknet-gemm.so' \

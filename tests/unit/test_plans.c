@@ -11,11 +11,9 @@
  * done with `packed`, whatever it keeps. With --row it is done with that row, and nothing else.
  *
  * --decisions counts what `packed` decides in each pass of a network: nothing from the third on,
- * until a setting changes. CHAIN_CFG has chains with a shortcut: how they run is kept too. And a
- * network may be prepared before its first pass.
+ * until a setting changes. CHAIN_CFG has chains with a shortcut: how they run is kept too.
  */
 #include "driver/driver.h"
-#include "hook/pjreddie.h"
 #include "support/child.h"
 #include "support/network.h"
 #include "support/report.h"
@@ -652,57 +650,11 @@ static void test_steps(const char *cfg)
     free_network(net);
 }
 
-/* ---- prepared before the first pass ---- */
-
-static float *first_pass(network *net)
-{
-    rng r = rng_make(SEED, 2);
-    network_fill(net->input, (size_t)(net->inputs * net->batch), &r);
-    network_predict(net, net->input);
-    return last_layer(net)->output;
-}
-
-/* Whether an output is not as make_network left it. */
-static bool is_written(const network *net)
-{
-    for (int i = 0; i < net->n; ++i)
-        for (int k = 0; k < net->layers[i].outputs; ++k)
-            if (net->layers[i].output[k] != 0) return true;
-    return false;
-}
-
-/* A preparation computes nothing, and keeps something. The first pass then has its own bits. In a
-   network whose layers are all prepared it decides nothing. */
-static void test_prepared(const char *cfg, bool all)
-{
-    const int now = 1;
-    gemm_set_variant(gemm_find("packed"));
-    gemm_set_threads(2);
-    network *with = network_make(cfg, SEED), *without = network_make(cfg, SEED);
-    const size_t before = gemm_planned_bytes();
-    hook_prepare(with, &now);
-    const bool waits = gemm_planned_bytes() > before;
-    hook_prepare(with, NULL);
-    const bool keeps = gemm_planned_bytes() > before, writes = is_written(with);
-    const unsigned decided = gemm_decisions();
-    const float *found = first_pass(with);
-    const unsigned again = gemm_decisions() - decided;
-    const bool same = !memcmp(first_pass(without), found, outputs(with) * sizeof *found);
-    const bool right = !waits && keeps && !writes && (!all || !again) && same;
-    report_that(all ? "prepared" : "prepared-filters", right,
-                "too late %d, kept %d, written %d, %u decisions, same bits %d", waits, keeps,
-                writes, again, same);
-    free_network(with);
-    free_network(without);
-}
-
 int main(int argc, char **argv)
 {
     if (argc > 2 && !strcmp(argv[1], "--decisions")) {
         if (!freopen("/dev/null", "w", stderr)) return 2;
         test_steps(argv[2]);
-        test_prepared(argv[2], true);
-        test_prepared("cfg/yolov3-tiny.cfg", false);    /* filters that are transformed */
         for (int i = 2; i < argc; ++i) test_decisions(argv[i]);
         return report_status();
     }
