@@ -56,7 +56,8 @@ static void test_prepared(const char *cfg, bool all)
     const unsigned decided = gemm_decisions();
     const float *found = first_pass(with);
     const unsigned again = gemm_decisions() - decided;
-    const bool same = !memcmp(first_pass(without), found, (size_t)output_of(with)->outputs * sizeof *found);
+    const size_t bytes = (size_t)output_of(with)->outputs * sizeof *found;
+    const bool same = !memcmp(first_pass(without), found, bytes);
     const bool right = !waits && keeps && !writes && (!all || !again) && same;
     report_that(all ? "prepared" : "prepared-filters", right,
                 "too late %d, kept %d, written %d, %u decisions, same bits %d", waits, keeps,
