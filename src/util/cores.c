@@ -11,6 +11,8 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,12 +85,34 @@ static void add_threads(cpu_set_t *all)
     if (tasks) closedir(tasks);
 }
 
+/* Leaves what the control group has: the kernel allows no thread more. */
+static void *cut_to_group(void *cores)
+{
+    sched_setaffinity(0, sizeof(cpu_set_t), cores);
+    sched_getaffinity(0, sizeof(cpu_set_t), cores);
+    return NULL;
+}
+
+/* A thread of ours asks, so that the host's keep their processors. */
+static bool ask_kernel(cpu_set_t *cores)
+{
+    pthread_t thread;
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    const bool begun = !pthread_create(&thread, NULL, cut_to_group, cores);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return begun && !pthread_join(thread, NULL);
+}
+
 static void find(void)
 {
+    cpu_set_t cores, more;
     if (!places_known) find_places();
-    if (sched_getaffinity(0, sizeof allowed, &allowed)) CPU_ZERO(&allowed);
-    add_threads(&allowed);
-    CPU_OR(&allowed, &allowed, &places);
+    if (sched_getaffinity(0, sizeof cores, &cores)) CPU_ZERO(&cores);
+    add_threads(&cores);
+    CPU_OR(&more, &cores, &places);
+    allowed = !CPU_EQUAL(&more, &cores) && ask_kernel(&more) ? more : cores;
 }
 
 /* A child may be bound anew. */

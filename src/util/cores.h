@@ -5,7 +5,7 @@
  *
  * They are more than the calling thread's: OMP_PROC_BIND binds the main thread before anything of
  * ours runs, and a host may pin the thread that calls. So all threads of the process count, and
- * libgomp's places where that is loaded.
+ * libgomp's places where that is loaded. A control group's processors bound all of them.
  */
 #ifndef GEMM_CORES_H
 #define GEMM_CORES_H

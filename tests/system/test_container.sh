@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# In a control group with a quota of CPU time the default number of threads is the quota, rounded up.
+# In a control group with a quota of CPU time the default number of threads is the quota, rounded up. In one with
+# fewer processors it is theirs.
 . tests/support/lib.sh
 
 bench=$OUT/bench/gemm_bench
@@ -65,4 +66,37 @@ else
     threads container-openmp '5, by OMP_NUM_THREADS' OMP_NUM_THREADS=5
 fi
 
+# ---- processors: the process joins a group of one after libgomp bound it, and knows the places of all ----
+# use_core: makes a group of one processor, where this system allows that
+use_core()
+{
+    one=$(awk '{ at = index($0, " - cgroup "); if (at && $NF ~ /(^|,)cpuset(,|$)/) { print $5; exit } }' /proc/self/mountinfo)
+    [ -n "$one" ] || one=$(awk 'index($0, " - cgroup2 ") { print $5; exit }' /proc/self/mountinfo)
+    [ -n "$one" ] && mkdir "$one/$outer.core" || return 1
+    trap 'rmdir "$top/$outer/inner" "$top/$outer" "$one/$outer.core" 2>/dev/null; rm -rf "$work"' EXIT
+    [ ! -w "$one/cgroup.subtree_control" ] || echo +cpuset >"$one/cgroup.subtree_control"
+    echo 0 >"$one/$outer.core/cpuset.mems"
+    echo 0 >"$one/$outer.core/cpuset.cpus"
+}
+cat >"$work/joins.c" <<'END'
+#include <stdio.h>
+int darknet_gemm_get_threads(void);
+int main(int argc, char **argv)
+{
+    FILE *group = argc == 2 ? fopen(argv[1], "w") : NULL;
+    if (!group || fputs("0\n", group) < 0 || fclose(group)) return 1;
+    printf("%d\n", darknet_gemm_get_threads());
+    return 0;
+}
+END
+: "${CC:=gcc}"
+$CC "$work/joins.c" "$OUT/libdarknet-gemm.so" -Wl,--no-as-needed -lgomp -Wl,-rpath,"$OUT" -o "$work/joins"
+# bound FILE: the threads of a process that writes there which group it joins
+bound() { env -u GEMM_THREADS -u OMP_NUM_THREADS OMP_PROC_BIND=true "$work/joins" "$1" 2>&1; }
+if ! use_core 2>/dev/null || [ -z "$made" ]; then
+    skip_machine container-core 'no control group of one processor can be made here'
+else
+    said="$(bound /dev/null) $(bound "$one/$outer.core/cgroup.procs")"
+    if [ "$said" = "$cores 1" ]; then pass container-core; else fail container-core "threads outside and inside: $said"; fi
+fi
 finish
