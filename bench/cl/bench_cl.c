@@ -2,6 +2,8 @@
 /*
  * make bench-cl: the speed of the OpenCL rows on the device of GEMM_CL_DEVICE.
  *
+ *   0  every row and every kernel of `cl` against a sum in double precision; a wrong one ends the
+ *      program
  *   1  the 13 multiplies of yolov3-tiny, with all data on the device: cl and CLBlast, many calls to
  *      one wait; kernel time by events, and wall time
  *   2  cl_image, cl and cl_naive on squares of 128 and more
@@ -9,19 +11,127 @@
  * --ladder prints the paper's whole search instead (bench/cl/ladder.c). --help lists the options.
  * Times are medians of five rounds in which the rows take turns; (lowest-highest) follows.
  */
+#include "cl/choice.h"
 #include "cl/device/device.h"
 #include "cl/ladder.h"
 #include "cl/times.h"
+#include "common/reference.h"
 #include "driver/driver.h"
 #include "gemm_cl.h"
+#include "util/cores.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { SHAPES = YOLOV3_TINY_CALLS };
 
 static const shape_size *const yolo = yolov3_tiny_sizes;
+
+static const named_row steps[] = {
+    {"cl_naive", &gemm_cl_naive}, {"cl_block", &gemm_cl_block}, {"cl_local", &gemm_cl_local},
+    {"cl_local_v4", &gemm_cl_local_v4}, {"cl_local_v8", &gemm_cl_local_v8},
+    {"cl_local_v16", &gemm_cl_local_v16}, {"cl_local_v4_u8", &gemm_cl_local_v4_u8},
+    {"cl_image", &gemm_cl_image}, {"cl", &gemm_cl_best}};
+enum { STEPS = sizeof steps / sizeof steps[0] };
+
+#define A_BLOCK(name, side) {"cl_block_" #name, &gemm_cl_block_##name},
+#define A_LOCAL(name, side, floats, unrolling) {"cl_local_" #name, &gemm_cl_local_##name},
+static const named_row searched[] = {GEMM_CL_BLOCKS(A_BLOCK) GEMM_CL_SEARCH(A_LOCAL)};
+enum { SEARCHED = sizeof searched / sizeof searched[0] };
+
+/* The row with K cut into this many parts; 0: the row's own choice. */
+static gemm_cl_row cut(const gemm_cl_row *row, int parts)
+{
+    gemm_cl_row result = *row;
+    result.parts = parts;
+    return result;
+}
+
+/* ---- 0: right or wrong ---- */
+
+static bool right(const char *name, const gemm_cl_row *row, int parts, shape_size s, int TA, int TB)
+{
+    gemm_call g = times_make_call(s);
+    const size_t bytes = (size_t)s.M * (size_t)s.N * sizeof(float);
+    float *before = malloc(bytes);
+    char text[200] = "it did not run";
+    reference wanted;
+    g.TA = TA;
+    g.TB = TB;
+    g.lda = TA ? s.M : s.K;
+    g.ldb = TB ? s.K : s.N;
+    g.ALPHA = 0.5f;
+    gemm_call first = g;
+    first.C = before;
+    if (before) memcpy(before, g.C, bytes);
+    if (!before || reference_make(&wanted, &first, gemm_allowed_cores())) {
+        fprintf(stderr, "bench_cl: out of memory\n");
+        exit(1);
+    }
+    gemm_note note;
+    const gemm_context context = gemm_make_context(&note);
+    const gemm_cl_row with_parts = cut(row, parts);
+    const bool ok = gemm_cl_multiply(&g, &context, &with_parts) == GEMM_DONE
+                    && reference_holds(&wanted, &g, 1, NULL, text, sizeof text);
+    if (!ok)
+        printf("WRONG: %s TA=%d TB=%d %dx%dx%d parts %d: %s\n", name, TA, TB, s.M, s.N, s.K,
+               parts, text);
+    reference_free(&wanted);
+    free(before);
+    times_free_call(&g);
+    return ok;
+}
+
+static bool check_row(const char *name, const gemm_cl_row *row)
+{
+    static const shape_size shapes[] = {{1, 1, 1}, {3, 5, 7}, {16, 9000, 27}, {33, 169, 130},
+                                        {255, 170, 65}, {64, 64, 1000}, {7, 4001, 9},
+                                        {130, 260, 129}};
+    const char *why = gemm_cl_unusable(row);
+    bool ok = true;
+    if (why) {
+        printf("%s: SKIP %s\n", name, why);
+        return true;
+    }
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0] && ok; ++s) {
+        for (int t = 0; t < 4 && ok; ++t)
+            ok = right(name, row, 0, shapes[s], t & 1, t >> 1);
+        for (int parts = 2; gemm_cl_splits(row) && parts <= 16 && ok; parts *= 2)
+            ok = right(name, row, parts, shapes[s], 0, 0);
+    }
+    return ok;
+}
+
+static bool check_search(void)
+{
+    int wrong = 0;
+    for (int i = 0; i < SEARCHED; ++i)
+        wrong += !check_row(searched[i].name, searched[i].row);
+    printf("correctness: %s\n\n", wrong ? "WRONG" : "all rows right");
+    return wrong == 0;
+}
+
+static bool check_all(void)
+{
+    int wrong = 0;
+    for (int i = 0; i < STEPS; ++i)
+        wrong += !check_row(steps[i].name, steps[i].row);
+    for (int i = 0; i < GEMM_CL_MULTIPLIES; ++i) {
+        const gemm_cl_row *r = &gemm_cl_choices[i];
+        char name[64];
+        snprintf(name, sizeof name, "%s %dx%d of %dx%d k%d", r->family->kernel, r->rows, r->cols,
+                 r->wx, r->wy, r->depth);
+        wrong += !check_row(name, r);
+    }
+    for (int i = 0; i < SHAPES; ++i) {
+        wrong += !right("cl", &gemm_cl_best, 0, yolo[i], 0, 0);
+        wrong += !right("cl_image", &gemm_cl_image, 0, yolo[i], 0, 0);
+    }
+    printf("correctness: %s\n\n", wrong ? "WRONG" : "all rows and kernels right");
+    return wrong == 0;
+}
 
 static void table_yolo(void)
 {
@@ -114,7 +224,7 @@ static const char help[] =
     "  --ladder          instead: the whole search of the Adreno 330 paper\n"
     "  --squares FILE    GFLOP/s of the squares go to FILE too\n"
     "  --help            this text\n"
-    "Status: 0; 1: no device, or a row of the search failed; 2: wrong option.\n";
+    "Status: 0; 1: no device, or a row computed something wrong; 2: wrong option.\n";
 
 static bool quick, searches;
 
@@ -134,13 +244,15 @@ static bool read_words(int argc, char **argv)
 
 static bool run_tables(void)
 {
+    if (!check_all()) return false;
     table_yolo();
     return table_squares(quick);
 }
 
 static bool run_search(void)
 {
-    return ladder_search(quick ? (shape_size){128, 169, 256} : (shape_size){256, 676, 1152});
+    return check_search() && ladder_search(quick ? (shape_size){128, 169, 256}
+                                                 : (shape_size){256, 676, 1152});
 }
 
 int main(int argc, char **argv)
