@@ -137,8 +137,8 @@ static gemm_status start_chain(half_call *h, const conv_call *calls, const layer
 static gemm_status finish(half_call *h, const gemm_context *context)
 {
     const gemm_status status =
-        h->convolves ? gemm_cl_convolve_finish(&h->convolution, true, context)
-                     : gemm_cl_multiply_finish(&h->multiply, true, context->note);
+        h->convolves ? gemm_cl_convolve_finish(&h->convolution, context)
+                     : gemm_cl_multiply_finish(&h->multiply, context->note);
     gemm_cl_unlock();
     return status;
 }

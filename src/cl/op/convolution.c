@@ -531,9 +531,9 @@ static void fill_note(const conv_job *j, gemm_note *note)
     strcpy(note->weighed, j->decision.weighed);
 }
 
-gemm_status gemm_cl_convolve_finish(conv_job *j, bool take, const gemm_context *context)
+gemm_status gemm_cl_convolve_finish(conv_job *j, const gemm_context *context)
 {
-    const bool failed = !take || gemm_cl_take_result(&j->w, context->timed);
+    const bool failed = gemm_cl_take_result(&j->w, context->timed);
     if (!failed) fill_note(j, context->note);
     return end(j, failed, context->note);
 }

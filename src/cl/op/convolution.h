@@ -46,8 +46,8 @@ gemm_status gemm_cl_chain_start(gemm_cl_conv_job *, const conv_call *calls,
    or -1. */
 int gemm_cl_convolve(gemm_cl_conv_job *);
 
-/* Ends both. take: see gemm_cl_multiply_finish. */
-gemm_status gemm_cl_convolve_finish(gemm_cl_conv_job *, bool take, const gemm_context *);
+/* Ends both. */
+gemm_status gemm_cl_convolve_finish(gemm_cl_conv_job *, const gemm_context *);
 
 /* Builds the kernel of a 1x1 layer with many channels, as most networks have one. NULL, or why the
    row cannot run it. */

@@ -311,9 +311,9 @@ gemm_status gemm_cl_multiply_start(gemm_cl_job *j, const gemm_call *g, const gem
     return failed ? gemm_cl_end_job(j, true, context->note) : GEMM_DONE;
 }
 
-gemm_status gemm_cl_multiply_finish(gemm_cl_job *j, bool take, gemm_note *note)
+gemm_status gemm_cl_multiply_finish(gemm_cl_job *j, gemm_note *note)
 {
-    const bool failed = !take || gemm_cl_take_output(&j->w.C, j->w.policy);
+    const bool failed = gemm_cl_take_output(&j->w.C, j->w.policy);
     if (!failed) gemm_cl_fill_note(&j->w, j->w.row != j->asked, note);
     if (!failed) strcpy(note->weighed, j->weighed);
     return gemm_cl_end_job(j, failed, note);

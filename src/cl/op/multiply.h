@@ -54,7 +54,6 @@ gemm_status gemm_cl_end_job(gemm_cl_job *, bool failed, gemm_note *);
 gemm_status gemm_cl_multiply_start(gemm_cl_job *, const gemm_call *, const gemm_cl_row *,
                                    const gemm_cl_form *, gemm_cl_mode, const gemm_context *);
 
-/* take: false drops the result; the status is then as after a failure. */
-gemm_status gemm_cl_multiply_finish(gemm_cl_job *, bool take, gemm_note *);
+gemm_status gemm_cl_multiply_finish(gemm_cl_job *, gemm_note *);
 
 #endif
