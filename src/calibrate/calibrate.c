@@ -299,7 +299,7 @@ static const char *replace(const char *path, bool only_try)
     return why;
 }
 
-static bool is_folder(const char *path)
+bool gemm_calibration_searches(const char *path)
 {
     return *path && path[strlen(path) - 1] == '/';
 }
@@ -333,7 +333,7 @@ static bool end_search(void)
 const char *gemm_calibration_begin(const char *path, bool compares)
 {
     struct stat st;
-    if (is_folder(path)) return begin_search(path, compares);
+    if (gemm_calibration_searches(path)) return begin_search(path, compares);
     if (!*path) return "it names no file";
     if (!stat(path, &st) && !S_ISREG(st.st_mode)) return "it is no regular file";
     return replace(path, true);
@@ -415,8 +415,8 @@ static const char *write_locked(const char *path, int64_t began)
     if (all.compares || !all.first)
         return all.compares || all.child ? NULL : "no convolution ran as a whole layer";
     for (layer *l = all.first; l; l = l->next) choose(l, searched);
-    const char *why = is_folder(path) ? write_both(path, began)
-                                      : write_steps(&(target){path, began});
+    const char *why = gemm_calibration_searches(path) ? write_both(path, began)
+                                                      : write_steps(&(target){path, began});
     if (!why && !searched) print_table();
     return why;
 }

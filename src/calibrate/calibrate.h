@@ -30,6 +30,9 @@ extern const double gemm_least_snr_at_boxes;
  */
 const char *gemm_calibration_begin(const char *path, bool compares);
 
+/* Whether it is FOLDER/. */
+bool gemm_calibration_searches(const char *path);
+
 /* Shows the input of a convolution, with batch norm folded in; `norm`: it has one; `done`: its
    output is there. Memory that is missing leaves the layer in single precision. */
 void gemm_calibration_add(const conv_call *, bool norm, bool done);

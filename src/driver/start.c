@@ -166,7 +166,7 @@ static void end_calibration(void)
 static void start_calibration(const char *path, int auto_bits)
 {
     const gemm_variant *v = state.impl;
-    const bool compare = v->calibrated && *path && path[strlen(path) - 1] == '/';
+    const bool compare = v->calibrated && gemm_calibration_searches(path);
     calibration = path;
     calibration_began = gemm_run_began("GEMM_CALIBRATE", path);
     if (state.conv == GEMM_IM2COL)
