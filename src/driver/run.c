@@ -83,6 +83,12 @@ static bool takes_scales(const op_run *c)
     return c->variant->calibrated || (c->variant->chooses && c->state->auto_scales);
 }
 
+static void touch_output(const gemm_op *op)
+{
+    const gemm_span output = gemm_op_span(op, gemm_op_spans(op) - 1);
+    gemm_touch(output.data, output.bytes);
+}
+
 /* With what the plans keep. They are counted again behind the run. */
 static gemm_status run_planned(const op_run *c, gemm_context *x)
 {
@@ -96,8 +102,7 @@ static gemm_status run_planned(const op_run *c, gemm_context *x)
     x->first = !c->state->prepare_first && count && c->plans[0] && gemm_plan_is_new(c->plans[0]);
     const gemm_status status = gemm_op_call(c->op, c->variant, x);
     const bool done = status == GEMM_DONE, prepares = gemm_get_jobs() == GEMM_JOBS_SKIP;
-    const gemm_span output = gemm_op_span(c->op, gemm_op_spans(c->op) - 1);
-    if (done && prepares) gemm_touch(output.data, output.bytes);
+    if (done && prepares) touch_output(c->op);
     for (int i = 0; i < count; ++i)
         if (c->plans[i]) gemm_plan_count(c->plans[i], done && !prepares, x->first);
     if (c->note->decided) atomic_fetch_add(&decisions, (unsigned)c->note->decided);
