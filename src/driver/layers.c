@@ -14,9 +14,9 @@
 #include "driver/run.h"
 #include "driver/start.h"
 #include "driver/valid.h"
-#include "packed/gemm/memory.h"
 #include "util/die.h"
 #include "util/threads.h"
+#include "util/workspace.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -235,10 +235,10 @@ bool gemm_conv_chains(const gemm_chain *c, int count)
 {
     const int before = errno;
     const size_t floats = floats_between(c, count);
-    packed_workspace *w = floats ? packed_take_workspace(2 * floats) : NULL;
+    gemm_workspace *w = floats ? gemm_take_workspace(2 * floats) : NULL;
     const bool done = w && run_parts(c, count, true, w->data, floats, output_of(&c[count - 1]));
     if (done && gemm_get_state()->check) check_chains(c, count, w->data, floats);
-    if (w) packed_give_workspace(w);
+    if (w) gemm_give_workspace(w);
     errno = before;
     return done;
 }

@@ -40,7 +40,7 @@ hybrid:   contract util op
 check:    contract util op int8
 auto:     contract util op tune cl
 calibrate: contract util op int8
-driver:   contract util op int8 gemm_opt packed packed/isa packed/gemm packed/half packed/int8 packed/chain ref cl gemm_cl hybrid check tune auto calibrate
+driver:   contract util op int8 gemm_opt packed packed/isa packed/half packed/int8 packed/chain ref cl gemm_cl hybrid check tune auto calibrate
 lib:      contract util driver
 hook:     contract host
 hook/preload: contract host hook util lib kernels

@@ -31,11 +31,11 @@
 
 #include "packed/conv/nchwc.h"
 #include "packed/gemm/plan.h"
-#include "packed/gemm/memory.h"
 #include "packed/packed.h"
 #include "util/caches.h"
 #include "util/ints.h"
 #include "util/threads.h"
+#include "util/workspace.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -468,7 +468,7 @@ static int run_phases(chain *l, int threads)
     const conv_call *d = l->depth;
     const int strips = ceil_div(d->c, l->u->nr), out_strips = ceil_div(l->project->n, l->u->nr);
     const int places = gemm_conv_places(d), out_pieces = ceil_div(places, l->cut.step);
-    packed_workspace *w = packed_take_workspace(l->deep_ld * ceil_div(d->c, l->u->vl));
+    gemm_workspace *w = gemm_take_workspace(l->deep_ld * ceil_div(d->c, l->u->vl));
     if (!w) return -1;
     phases p = {.l = l, .deep = w->data};
     int status = 0;
@@ -476,7 +476,7 @@ static int run_phases(chain *l, int threads)
         status = gemm_parallel(threads, strips * l->cut.pieces, filter_strip, &p);
         if (!status) status = gemm_parallel(threads, out_strips * out_pieces, project_piece, &p);
     }
-    packed_give_workspace(w);
+    gemm_give_workspace(w);
     return status;
 }
 

@@ -39,6 +39,7 @@
 #include "util/ints.h"
 #include "util/threads.h"
 #include "util/winograd.h"
+#include "util/workspace.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -307,7 +308,7 @@ static int run_phases(layer *l)
     const layout o = layout_of(l, l->together);
     const int v_chunks = ceil_div(c->c, CHANNELS) * ceil_div(l->together, l->v_piece);
     const int y_chunks = ceil_div(c->n, l->u->vl) * ceil_div(l->together, l->y_piece);
-    packed_workspace *w = packed_take_workspace(o.floats);
+    gemm_workspace *w = gemm_take_workspace(o.floats);
     if (!w) return -1;
     l->V = w->data;
     l->M = l->V + o.v;
@@ -317,7 +318,7 @@ static int run_phases(layer *l)
         if (!status) status = gemm_parallel(l->threads, l->points * l->blocks, compute_m, l);
         if (!status) status = gemm_parallel(l->threads, y_chunks, compute_y, l);
     }
-    packed_give_workspace(w);
+    gemm_give_workspace(w);
     return status;
 }
 

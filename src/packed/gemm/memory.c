@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The workspaces of the last calls, and blocks that the driver keeps for a layer: see memory.h. */
+/* Blocks that the driver keeps for a layer: see memory.h. */
 #include "packed/gemm/memory.h"
 
 #include "util/caches.h"
@@ -7,37 +7,6 @@
 #include "util/threads.h"
 
 #include <stdlib.h>
-
-static gemm_slots idle;
-
-static void free_workspace(packed_workspace *w)
-{
-    if (w) free(w->data);
-    free(w);
-}
-
-__attribute__((destructor)) static void free_idle(void)
-{
-    for (packed_workspace *w; (w = gemm_slots_take(&idle));) free_workspace(w);
-}
-
-packed_workspace *packed_take_workspace(size_t floats)
-{
-    packed_workspace *w = gemm_slots_take(&idle);
-    if (w && w->floats >= floats) return w;
-    free_workspace(w);
-    w = malloc(sizeof *w);
-    if (!w) return NULL;
-    *w = (packed_workspace){floats, gemm_alloc_large(floats * sizeof(float))};
-    if (w->data) return w;
-    free(w);
-    return NULL;
-}
-
-void packed_give_workspace(packed_workspace *w)
-{
-    free_workspace(gemm_slots_give(&idle, w));
-}
 
 /* What is kept for a layer. */
 typedef struct block {

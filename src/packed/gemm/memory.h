@@ -1,20 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory of a call, and weights that are kept for a layer. */
+/* Weights that are kept for a layer. */
 #ifndef PACKED_MEMORY_H
 #define PACKED_MEMORY_H
 
 #include "gemm_variant.h"
-
-typedef struct packed_workspace {
-    size_t floats;
-    float *data;
-} packed_workspace;
-
-/* At least so many floats, with any content, which all threads of one call share; or NULL. A call
-   takes it and gives it back. Calls at the same time have workspaces of their own. Those of the
-   last calls are kept, because the first touch of a page is slow. */
-packed_workspace *packed_take_workspace(size_t floats);
-void packed_give_workspace(packed_workspace *);
 
 /* Weights of a layer as some micro-kernels read them. */
 typedef struct packed_form {

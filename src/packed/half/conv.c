@@ -25,6 +25,7 @@
 #include "util/caches.h"
 #include "util/ints.h"
 #include "util/threads.h"
+#include "util/workspace.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -249,7 +250,7 @@ static gemm_status convolve_pairs(const conv_call *c, const gemm_pairs *p,
         free(own);
         return convolve_single(c, context);
     }
-    packed_workspace *w = kept ? packed_take_workspace(image_floats(c)) : NULL;
+    gemm_workspace *w = kept ? gemm_take_workspace(image_floats(c)) : NULL;
     bool done = false;
     if (w && !round_image(c, p, (gemm_pair *)w->data, context->threads)) {
         conv_call of_pairs = *c;
@@ -258,7 +259,7 @@ static gemm_status convolve_pairs(const conv_call *c, const gemm_pairs *p,
         of_pairs.weights = (const float *)kept->pairs;
         done = run_pairs(&of_pairs, ways, sizeof ways / sizeof *ways, p, NULL, context);
     }
-    if (w) packed_give_workspace(w);
+    if (w) gemm_give_workspace(w);
     free(own);
     return done ? GEMM_DONE : GEMM_DECLINED;
 }

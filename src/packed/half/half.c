@@ -6,10 +6,10 @@
 #include "packed/half/half.h"
 
 #include "packed/gemm/loops.h"
-#include "packed/gemm/memory.h"
 #include "packed/packed.h"
 #include "util/ints.h"
 #include "util/threads.h"
+#include "util/workspace.h"
 
 #include <string.h>
 
@@ -193,7 +193,7 @@ gemm_status gemm_half(const gemm_call *c, const gemm_context *context, const voi
     if (gains_nothing(c) || !fits(c, p, context->threads)) return gemm_packed(c, context, NULL);
     if (context->timed) gemm_weigh_before(context->note, "in 16 bits: many rows and steps");
     pairs_of_a a = plan_a(c, p);
-    packed_workspace *w = packed_take_workspace((size_t)a.lines * a.ld + panel_floats(c, p));
+    gemm_workspace *w = gemm_take_workspace((size_t)a.lines * a.ld + panel_floats(c, p));
     if (!w) return GEMM_DECLINED;
     a.pairs = (gemm_pair *)w->data;
     const rounded_b b = {c, p};
@@ -215,6 +215,6 @@ gemm_status gemm_half(const gemm_call *c, const gemm_context *context, const voi
                           (p->panel && gemm_parallel(context->threads, ceil_div(c->M, p->mr),
                                                      arrange_chunk, &panels)) ||
                           packed_run(&job, gemm_pairs_ukernel(p), context->threads);
-    packed_give_workspace(w);
+    gemm_give_workspace(w);
     return no_memory ? GEMM_DECLINED : GEMM_DONE;
 }

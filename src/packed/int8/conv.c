@@ -28,6 +28,7 @@
 #include "util/caches.h"
 #include "util/ints.h"
 #include "util/threads.h"
+#include "util/workspace.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -430,11 +431,11 @@ static void start_job(job *j, const gemm_scale *scale, float *memory)
 
 static int convolve(job *j, const gemm_scale *scale, int threads)
 {
-    packed_workspace *w = packed_take_workspace(call_floats(&j->l));
+    gemm_workspace *w = gemm_take_workspace(call_floats(&j->l));
     if (!w) return -1;
     start_job(j, scale, w->data);
     const int no_memory = round_image(j, threads) || multiply_all(j, threads);
-    packed_give_workspace(w);
+    gemm_give_workspace(w);
     return no_memory;
 }
 
@@ -509,7 +510,7 @@ static gemm_status run_parts(const chain_part *expand, const chain_part *project
 {
     const size_t first = expand->scale ? call_floats(&expand->l) : 0;
     const size_t rows = project->scale ? (size_t)padded_rows(&project->l) : 0;
-    packed_workspace *w = packed_take_workspace(first + 2 * rows);
+    gemm_workspace *w = gemm_take_workspace(first + 2 * rows);
     if (!w) return GEMM_DECLINED;
     job j = {.l = expand->l, .f = expand->f};
     float *const scale = w->data + first, *const shift = scale + rows;
@@ -524,7 +525,7 @@ static gemm_status run_parts(const chain_part *expand, const chain_part *project
                                   .inverse = rows ? 1 / project->scale->scale : 0,
                                   .zero = rows ? project->scale->zero : 0};
     const gemm_status status = packed_chain(c, count, shortcut, &q, context);
-    packed_give_workspace(w);
+    gemm_give_workspace(w);
     return status;
 }
 
