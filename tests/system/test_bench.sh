@@ -84,7 +84,19 @@ check loops-order sort -c -k2,2g "$work/loops/loops.tsv"
 # The rank is that of the interval: a row that is surely behind n others has n + 1.
 check loops-ranks awk -F '\t' '{ low[NR] = $2 - $7; high[NR] = $2 + $7; rank[NR] = $8 } END {
     for (i = 1; i <= NR; ++i) { n = 1; for (j = 1; j <= NR; ++j) n += high[j] < low[i]; if (n != rank[i]) exit 1 }
-    exit NR != 58 || rank[1] != 1 || rank[NR] < 20 }' "$work/loops/loops.tsv"
+    exit NR != 58 || rank[1] != 1 }' "$work/loops/loops.tsv"
+# A false gemm-bench, whose times no machine changes: half of an interval is 2.10 times mad_ms.
+cat >"$work/fixed" <<'END'
+#!/bin/sh
+[ "$1" != --list ] || exec printf 'mnk\t\nnmk\t\nnkm\t\nkmn\t\n'
+while [ $# -gt 1 ]; do [ "$1" = -o ] && out=$2; shift; done
+awk 'BEGIN { print "impl,M,N,K,median_ms,mad_ms,samples,cycles,speedup,status"
+    n = split("mkn 1 .1 mnk 1.3 .1 nmk 2 .1 nkm 3 .4 kmn 9 0", f, " ")
+    for (i = 1; i < n; i += 3) printf "%s,16,16,32,%s,%s,3,,1,ok\n", f[i], f[i + 1], f[i + 2] }' >"$out"
+END
+chmod +x "$work/fixed"
+LOOPS_SHAPE=16,16,32 bench/studies/loops.sh "$work/fixed" "$work/fixed-loops" >"$work/output" 2>&1
+check loops-ranks-fixed [ "$(cut -f 1,8 "$work/fixed-loops/loops.tsv" | tr '\t\n' ': ')" = 'mkn:1 mnk:1 nmk:3 nkm:3 kmn:5 ' ]
 check loops-spread grep -Eq '^\| 1 \| [a-z0-9_]+ \| [0-9.]+ \| [0-9.]+ \| ' "$work/loops/loops.md"
 if grep -q 'cycles | x mkn' "$work/loops/loops.md"; then counted=yes; else counted=no; fi
 check loops-cycles [ "$(awk -F '\t' '$4 != "-" { found = 1 } END { print found ? "yes" : "no" }' "$work/loops/loops.tsv")" = $counted ]
