@@ -320,7 +320,7 @@ class Network:
 
     def _found(self, call):
         boxes = [(b.index, b.confidence, b.x, b.y, b.w, b.h) for b in call.boxes[:call.count]]
-        return boxes, call.picture.w, call.picture.h, call.seconds
+        return boxes, call.w, call.h, call.seconds
 
     def detect(self, picture, threshold=.5, nms=.45):
         """A list of Box, the surest first. Boxes of a class that overlap by more than `nms` are

@@ -252,7 +252,7 @@ static const char *why_refused(const py_pass *p)
 static void decode(py_pass *p)
 {
     int w = 0, h = 0, c;
-    const int wanted = p->net->c == 1 ? 1 : 3;
+    const int wanted = p->net->c == 1 ? 1 : 4;      /* the fourth byte makes stb_image faster */
     const char *why;
     if (p->bytes > INT_MAX) refuse("a picture file of %" PRId64 " bytes is too long", p->bytes);
     why = why_refused(p);
@@ -264,7 +264,7 @@ static void decode(py_pass *p)
     if (why && p->path) refuse("Cannot load image \"%s\": %s", p->path, why);
     if (why) refuse("Cannot load an image from %" PRId64 " bytes: %s", p->bytes, why);
     p->data = p->decoded;
-    p->w = w, p->h = h, p->c = wanted;
+    p->w = w, p->h = h, p->c = wanted == 1 ? 1 : 3;
     p->channel = 1, p->column = wanted, p->row = (int64_t)w * wanted;
 }
 
@@ -280,28 +280,14 @@ static void judge(const py_pass *p)
         refuse("a picture of " SIZE " is too large for Darknet", SIDES);
     if (p->h * n->w / p->w < 1 || p->w * n->h / p->h < 1)
         refuse("a picture of " SIZE " is too narrow for a network of %d x %d", SIDES, n->w, n->h);
+    if (p->c != n->c && (n->c != 3 || (p->c != 1 && p->c != 4)))
+        refuse("a picture of %" PRId64 " channels cannot go into a network of %d", p->c, n->c);
 }
 
-
-/* As load_image_color does it. Gray becomes three channels, and a fourth one is left out. */
-static void fill(py_pass *p)
+/* Gray becomes three channels, and a fourth one is left out. */
+static pixels pixels_of(const py_pass *p)
 {
-    const int channels = p->net->c;
-    float value[256];
-    int64_t x, y;
-    int k;
-    if (p->c != channels && (channels != 3 || (p->c != 1 && p->c != 4)))
-        refuse("a picture of %" PRId64 " channels cannot go into a network of %d", p->c, channels);
-    for (k = 0; k < 256; ++k) value[k] = (float)k / 255.;
-    p->picture = make_image(p->w, p->h, channels);
-    if (!p->picture.data) refuse("no memory for a picture");
-    for (k = 0; k < channels; ++k) {
-        float *to = p->picture.data + k * p->w * p->h;
-        for (y = 0; y < p->h; ++y) {
-            const unsigned char *from = p->data + y * p->row + (p->c == 1 ? 0 : k) * p->channel;
-            for (x = 0; x < p->w; ++x) *to++ = value[from[x * p->column]];
-        }
-    }
+    return (pixels){p->data, (int)p->w, (int)p->h, p->column, p->row, p->c == 1 ? 0 : p->channel};
 }
 
 static void predict(void *job)
@@ -310,9 +296,9 @@ static void predict(void *job)
     double began;
     if (p->path || p->bytes) decode(p);
     judge(p);
-    fill(p);
+    p->picture = network_pixels(p->net, pixels_of(p));
     began = what_time_is_it_now();
-    network_predict_image(p->net, p->picture);
+    network_predict(p->net, p->picture.data);
     p->seconds = what_time_is_it_now() - began;
 }
 
@@ -358,11 +344,30 @@ static image **read_letters(const unsigned char *at)
     return letters;
 }
 
+/* The picture's own pixels, to draw on. */
+static image whole_picture(const py_pass *p)
+{
+    const pixels from = pixels_of(p);
+    const image im = make_image(from.w, from.h, p->net->c);
+    float *to = im.data;
+    int k, x, y;
+    if (!to) refuse("no memory for a picture");
+    for (k = 0; k < im.c; ++k)
+        for (y = 0; y < im.h; ++y) {
+            const unsigned char *row = from.data + y * from.row + k * from.channel;
+            for (x = 0; x < im.w; ++x) *to++ = (float)row[x * from.column] / 255.;
+        }
+    return im;
+}
+
 static void draw(py_pass *p, int classes)
 {
     static image **letters;
     const int failed = pictures_failed;
     if (!letters) letters = read_letters(p->letters);
+    free_image(p->picture);
+    p->picture = (image){0};
+    p->picture = whole_picture(p);
     draw_detections(p->picture, p->found, p->found_count, p->threshold, p->names, letters, classes);
     pictures_failed = 0;
     save_image(p->picture, p->save);
@@ -375,7 +380,7 @@ static void detect(void *job)
     py_pass *p = job;
     const int classes = p->net->layers[p->net->n - 1].classes;
     predict(p);
-    p->found = get_network_boxes(p->net, p->picture.w, p->picture.h, p->threshold, .5, 0, 1,
+    p->found = get_network_boxes(p->net, (int)p->w, (int)p->h, p->threshold, .5, 0, 1,
                                  &p->found_count);
     if (p->nms > 0) do_nms_sort(p->found, p->found_count, classes, p->nms);
     list_boxes(p, classes);

@@ -55,9 +55,9 @@ typedef struct py_pass {
     char *why;                          /* of py_detect_many: NULL, or why it failed */
     py_box *boxes;
     int count;
-    double seconds;                     /* of the network, with the picture fitted to it */
+    double seconds;                     /* of the network */
     /* Freed at the end. */
-    image picture;
+    image picture;                      /* as the network takes it, then as it is drawn on */
     unsigned char *decoded;
     detection *found;
     int found_count;
