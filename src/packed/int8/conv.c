@@ -72,6 +72,12 @@ static size_t row_at(const layout *l, int x, int y)
     return (((size_t)x * l->apart + y % l->apart) * l->rows + y / l->apart) * l->c->out_w;
 }
 
+/* Whether rows of a copy follow each other as those of the image do. */
+static bool is_dense(const layout *l)
+{
+    return l->apart == 1 && l->c->out_w == l->c->w;
+}
+
 /* ---- filters ---- */
 
 /* What is kept: rows of all panels of all groups, then the panels. */
@@ -194,19 +200,28 @@ static void copy(gemm_quad *to, const gemm_quad *from, int n)
     for (; i < n; ++i) to[i] = from[i];
 }
 
-/* Column x of the filter meets these columns of a row of the image. */
-static void place_row(const job *j, const gemm_quad *from, int x, gemm_quad *row)
+/* Rows y0 .. y1 - 1 go to the copy of column x of the filter, which meets every S-th column. Where
+   its rows follow each other as those of the image do, they are copied at once, with wrong ends. */
+static void place_rows(const job *j, const gemm_quad *from, int x, int y0, int y1, gemm_quad *plane)
 {
     const conv_call *c = j->l.c;
     const int S = c->stride, out = c->out_w, skip = x - c->pad;
     const int first = min_int(out, ceil_div(max_int(0, -skip), S));
     const int end = max_int(first, min_int(out, ceil_div(max_int(0, c->w - skip), S)));
-    fill(row, first, zero_of(j));
-    if (S == 1) copy(row + first, from + first + skip, end - first);
-    else
+    const gemm_quad zero = zero_of(j);
+    const bool at_once = is_dense(&j->l);
+    if (at_once)
+        memcpy(plane + row_at(&j->l, x, y0), from + skip, (size_t)(y1 - y0) * out * sizeof *from);
+    for (int y = y0; y < y1; ++y, from += c->w) {
+        gemm_quad *const row = plane + row_at(&j->l, x, y);
+        fill(row, first, zero);
+        fill(row + end, out - end, zero);
+        if (at_once) continue;
+        if (S == 1) copy(row + first, from + first + skip, end - first);
+        else
 #pragma GCC unroll 4
-        for (int i = first; i < end; ++i) row[i] = from[i * S + skip];
-    fill(row + end, out - end, zero_of(j));
+            for (int i = first; i < end; ++i) row[i] = from[i * S + skip];
+    }
 }
 
 /* A chunk is some rows of a plane. Those inside of the image are rounded together, because a row
@@ -222,19 +237,17 @@ static void round_piece(void *arg, int chunk, void *scratch)
     const size_t area = (size_t)c->h * c->w;
     const float *x = c->input + ((size_t)(plane / l->planes) * l->channels + (size_t)k) * area;
     gemm_quad *const to = j->image + (size_t)plane * l->plane;
-    const bool straight = c->size == 1 && c->stride == 1 && c->pad == 0 && !c->pool;
-    gemm_quad *const some = straight ? to + row_at(l, 0, first) : scratch;
+    const bool straight = is_dense(l) && c->size == 1;
+    gemm_quad *const some = straight ? to + row_at(l, 0, first) : (gemm_quad *)scratch + c->pad;
     if (y0 < y1)
         l->kernels->quantize((y1 - y0) * c->w, min_int(4, l->channels - k),
                              x + (size_t)(y0 - c->pad) * c->w, area, j->inverse, j->zero,
                              some);
     if (straight) return;
     for (int i = 0; i < c->size; ++i) {
-        for (int r = first; r < end; ++r) {
-            gemm_quad *const row = to + row_at(l, i, r);
-            if (r < y0 || r >= y1) fill(row, c->out_w, zero_of(j));
-            else place_row(j, some + (size_t)(r - y0) * c->w, i, row);
-        }
+        for (int r = first; r < end; ++r)
+            if (r < y0 || r >= y1) fill(to + row_at(l, i, r), c->out_w, zero_of(j));
+        if (y0 < y1) place_rows(j, some, i, y0, y1, to);
     }
 }
 
@@ -319,8 +332,9 @@ static void multiply(void *arg, int chunk, void *scratch)
    there are blocks for all threads. */
 static int most_strips(const job *j, int threads, int chunks)
 {
-    enum { FEW = 2 };
-    const size_t strip = (size_t)j->l.quads * strip_width(&j->l) * sizeof(gemm_quad);
+    enum { FEW = 8 };
+    const layout *l = &j->l;
+    const size_t strip = (size_t)l->planes * l->c->size * strip_width(l) * sizeof(gemm_quad);
     const size_t l2 = gemm_find_caches()->l2;
     const int fit = max_int(1, (int)((l2 - l2 / 4) / strip));
     const int each = threads > 1 ? max_int(FEW, j->strips / chunks) : j->strips;
@@ -396,10 +410,11 @@ static int convolve(job *j, const gemm_scale *scale, int threads)
     return no_memory;
 }
 
-/* Whether the convolution goes in 8 bits, and the memory of a thread holds a row of the image. */
+/* Whether the convolution goes in 8 bits, and the memory of a thread holds a row with its pad. */
 static bool fits(const layout *l, const gemm_scale *scale, const char *way)
 {
-    return gemm_int8_takes(l->c, scale, way) && (size_t)l->c->w <= GEMM_SCRATCH_BYTES / sizeof(gemm_quad);
+    return gemm_int8_takes(l->c, scale, way) &&
+           (size_t)l->c->w + 2 * l->c->pad <= GEMM_SCRATCH_BYTES / sizeof(gemm_quad);
 }
 
 gemm_status gemm_int8(const gemm_call *c, const gemm_context *context, const void *params)
