@@ -22,6 +22,9 @@
  * chunk is a block of strips of B, all of K, by some panels of A. A is read through: a panel meets
  * all strips of the block, which stay in L2. A sum of K products stays in registers, so nothing is
  * added twice.
+ *
+ * Where the image is larger than L2, a chunk is a band of it by all panels. The thread rounds the
+ * band just before it, in memory of its own.
  */
 #include "int8/layer.h"
 #include "int8/scales.h"
@@ -47,9 +50,23 @@ typedef struct layout {
     int channels, filters;      /* of a group */
     int planes, taps, quads;    /* of a group, of a filter in a plane, and their product */
     int width, panels;          /* filters of a panel; panels of a group */
-    int apart, rows;            /* parts of a copy, and rows in one */
+    int apart;                  /* parts of a copy */
+    int first, rows;            /* the first row of the image, and rows of a part */
     size_t plane;               /* quads of all copies */
 } layout;
+
+/* Rows of the output; with a pool pairs of them. */
+static int out_rows(const layout *l)
+{
+    return l->c->out_h / (l->c->pool ? 2 : 1);
+}
+
+/* The image has what so many of them need. */
+static void set_rows(layout *l, int rows)
+{
+    l->rows = ceil_div(rows * l->apart - l->c->stride + l->c->size, l->apart);
+    l->plane = (size_t)l->c->size * l->apart * l->rows * l->c->out_w;
+}
 
 /* width: that of the panels of A; or vl in a chain, whose vectors of B (gemm_quads_nchwc) lie as
    panels of vl filters would. */
@@ -61,15 +78,15 @@ static layout layout_of(const conv_call *c, const gemm_quads *kernels, int width
     l.quads = l.planes * l.taps;
     l.panels = ceil_div(l.filters, width);
     l.apart = c->stride * (c->pool ? 2 : 1);
-    l.rows = ceil_div((c->out_h - 1) * c->stride + c->size, l.apart);
-    l.plane = (size_t)c->size * l.apart * l.rows * c->out_w;
+    set_rows(&l, out_rows(&l));
     return l;
 }
 
 /* Where the row of the image `y`, which counts from the pad, begins in the copy of column x. */
 static size_t row_at(const layout *l, int x, int y)
 {
-    return (((size_t)x * l->apart + y % l->apart) * l->rows + y / l->apart) * l->c->out_w;
+    const int row = y - l->first;
+    return (((size_t)x * l->apart + row % l->apart) * l->rows + row / l->apart) * l->c->out_w;
 }
 
 /* Whether rows of a copy follow each other as those of the image do. */
@@ -175,6 +192,7 @@ typedef struct job {
     int pieces, piece;          /* of a plane, and rows in one */
     int strips, block;          /* of a product, and in a block */
     int blocks, parts;          /* of a product; of its panels */
+    int bands;                  /* of a product; 0: none */
 } job;
 
 static gemm_quad zero_of(const job *j)
@@ -187,17 +205,16 @@ static void fill(gemm_quad *to, int n, gemm_quad zero)
     for (int i = 0; i < n; ++i) to[i] = zero;
 }
 
+/* Rows are short, so memcpy would be called for little. The last piece may meet the one before. */
 static void copy(gemm_quad *to, const gemm_quad *from, int n)
 {
     enum { PIECE = 8 };
-    int i = 0;
-    if (n >= PIECE) {
-        for (; i + PIECE < n; i += PIECE) memcpy(to + i, from + i, PIECE * sizeof *to);
-        i = n - PIECE;
-        memcpy(to + i, from + i, PIECE * sizeof *to);
+    if (n < PIECE) {
+        for (int i = 0; i < n; ++i) to[i] = from[i];
         return;
     }
-    for (; i < n; ++i) to[i] = from[i];
+    for (int i = 0; i + PIECE < n; i += PIECE) memcpy(to + i, from + i, PIECE * sizeof *to);
+    memcpy(to + n - PIECE, from + n - PIECE, PIECE * sizeof *to);
 }
 
 /* Rows y0 .. y1 - 1 go to the copy of column x of the filter, which meets every S-th column. Where
@@ -224,21 +241,19 @@ static void place_rows(const job *j, const gemm_quad *from, int x, int y0, int y
     }
 }
 
-/* A chunk is some rows of a plane. Those inside of the image are rounded together, because a row
-   may be shorter than a vector. */
-static void round_piece(void *arg, int chunk, void *scratch)
+/* Rounds some rows of a plane. Those inside of the image are rounded together, because a row may be
+   shorter than a vector. */
+static void round_rows(const job *j, int plane, int first, int end, gemm_quad *to,
+                       gemm_quad *scratch)
 {
-    const job *j = arg;
     const layout *l = &j->l;
     const conv_call *c = l->c;
-    const int plane = chunk / j->pieces, first = chunk % j->pieces * j->piece;
-    const int end = min_int(l->rows * l->apart, first + j->piece), k = plane % l->planes * 4;
     const int y0 = max_int(first, c->pad), y1 = min_int(end, c->pad + c->h);
+    const int k = plane % l->planes * 4;
     const size_t area = (size_t)c->h * c->w;
     const float *x = c->input + ((size_t)(plane / l->planes) * l->channels + (size_t)k) * area;
-    gemm_quad *const to = j->image + (size_t)plane * l->plane;
     const bool straight = is_dense(l) && c->size == 1;
-    gemm_quad *const some = straight ? to + row_at(l, 0, first) : (gemm_quad *)scratch + c->pad;
+    gemm_quad *const some = straight ? to + row_at(l, 0, first) : scratch + c->pad;
     if (y0 < y1)
         l->kernels->quantize((y1 - y0) * c->w, min_int(4, l->channels - k),
                              x + (size_t)(y0 - c->pad) * c->w, area, j->inverse, j->zero,
@@ -249,6 +264,15 @@ static void round_piece(void *arg, int chunk, void *scratch)
             if (r < y0 || r >= y1) fill(to + row_at(l, i, r), c->out_w, zero_of(j));
         if (y0 < y1) place_rows(j, some, i, y0, y1, to);
     }
+}
+
+static void round_piece(void *arg, int chunk, void *scratch)
+{
+    const job *j = arg;
+    const layout *l = &j->l;
+    const int plane = chunk / j->pieces, first = chunk % j->pieces * j->piece;
+    round_rows(j, plane, first, min_int(l->rows * l->apart, first + j->piece),
+               j->image + (size_t)plane * l->plane, scratch);
 }
 
 static int planes_of(const layout *l)
@@ -270,7 +294,7 @@ static int round_image(void *arg, int threads)
 
 /* ---- the product ---- */
 
-/* Of one row of the output where there is a pool. */
+/* Of an image of the output; with a pool those of even rows. */
 static int places_of(const layout *l)
 {
     return gemm_conv_places(l->c) / (l->c->pool ? 2 : 1);
@@ -291,8 +315,8 @@ static void find_quads(const layout *l, int below, size_t *at)
     for (int i = 0; i < GEMM_QUADS_AHEAD; ++i) at[i] = at[-1];
 }
 
-/* Panel `i` of a product by strips of B. */
-static void multiply_panel(const job *j, int product, int i, int first, int end)
+/* Panel `i` of a product by the places from `first` on, whose quads are at `b`. */
+static void multiply_panel(const job *j, int product, int i, int first, int end, const gemm_quad *b)
 {
     const layout *l = &j->l;
     const conv_call *c = l->c;
@@ -305,12 +329,18 @@ static void multiply_panel(const job *j, int product, int i, int first, int end)
         .rows = min_int(mr, l->filters - i * mr), .start = j->f.start + row,
         .scale = j->scale + row, .shift = j->shift + row, .slope = gemm_slope(c->activation),
         .ldc = (size_t)outputs};
-    for (int place = first * width; place < end * width; place += width) {
-        t.cols = min_int(width, places_of(l) - place);
-        t.b = j->image + (size_t)product * l->planes * l->plane + place;
+    for (int place = first; place < end; place += width) {
+        t.cols = min_int(width, end - place);
+        t.b = b + (place - first);
         t.c = to + place / (c->pool ? 2 : 1);
         l->kernels->tile(&t);
     }
+}
+
+/* Where part `i` of n things begins. */
+static int part_of(int n, int i, int parts)
+{
+    return (int)((long long)n * i / parts);
 }
 
 /* A chunk is a block of strips by a part of the panels. */
@@ -320,12 +350,59 @@ static void multiply(void *arg, int chunk, void *scratch)
     const layout *l = &j->l;
     const int part = chunk % j->parts, block = chunk / j->parts % j->blocks;
     const int product = chunk / j->parts / j->blocks;
-    const int first = (int)((long long)l->panels * part / j->parts);
-    const int end = (int)((long long)l->panels * (part + 1) / j->parts);
-    const int strip = block * j->block;
+    const int first = part_of(l->panels, part, j->parts);
+    const int end = part_of(l->panels, part + 1, j->parts);
+    const int places = j->block * strip_width(l), place = block * places;
+    const gemm_quad *b = j->image + (size_t)product * l->planes * l->plane + place;
     (void)scratch;
     for (int i = first; i < end; ++i)
-        multiply_panel(j, product, i, strip, min_int(strip + j->block, j->strips));
+        multiply_panel(j, product, i, place, min_int(place + places, places_of(l)), b);
+}
+
+/* The memory of a thread for a band: rounded rows of a plane, then the image. */
+static size_t band_rounded(const layout *l)
+{
+    return round_up((size_t)l->rows * l->apart * l->c->w + 2 * l->c->pad, LINE_FLOATS);
+}
+
+static size_t band_quads(const layout *l)
+{
+    return band_rounded(l) + l->planes * l->plane + GEMM_QUADS_SLACK;
+}
+
+/* A chunk is a band: its part of the image is rounded, and meets all panels. */
+static void multiply_band(void *arg, int chunk, void *scratch)
+{
+    job j = *(const job *)arg;
+    layout *const l = &j.l;
+    const int product = chunk / j.bands, band = chunk % j.bands, out = l->c->out_w;
+    const int first = part_of(out_rows(l), band, j.bands);
+    const int end = part_of(out_rows(l), band + 1, j.bands);
+    gemm_quad *const image = (gemm_quad *)scratch + band_rounded(l);
+    l->first = first * l->apart;
+    for (int k = 0; k < l->planes; ++k)
+        round_rows(&j, product * l->planes + k, l->first, l->first + l->rows * l->apart,
+                   image + k * l->plane, scratch);
+    for (int i = 0; i < l->panels; ++i)
+        multiply_panel(&j, product, i, first * out, end * out, image);
+}
+
+/* Where the image would leave L2 but the filters do not, each thread rounds a band of it just
+   before it multiplies that. A band of some rows repeats few of them. */
+static void cut_bands(job *j, int threads)
+{
+    enum { FEW = 3, BANDS = 4 };    /* rows of a band; for each thread, none of which waits long */
+    layout *l = &j->l, band = *l;
+    const size_t l2 = gemm_find_caches()->l2 / sizeof(gemm_quad), image = l->planes * l->plane;
+    const int rows = out_rows(l), fit = (int)(image / (l2 / 4)) + 1;
+    const int bands = (int)round_up(max_int(fit, threads > 1 ? BANDS * threads : 1), threads);
+    j->bands = 0;
+    if (image <= l2 / 2 || (size_t)l->panels * l->width * l->quads > l2 / 2 || rows < FEW * bands)
+        return;
+    set_rows(&band, ceil_div(rows, bands));
+    if (band_quads(&band) > GEMM_SCRATCH_BYTES / sizeof(gemm_quad)) return;
+    *l = band;
+    j->bands = bands;
 }
 
 /* The strips of a block: as many as leave room in L2 for a panel of A. Where a layer has many,
@@ -347,14 +424,15 @@ static int multiply_all(job *j, int threads)
     enum { CHUNKS = 8 };        /* for each thread, so that none waits long at the end */
     const layout *l = &j->l;
     const int products = l->c->batch * l->c->groups;
+    find_quads(l, 0, j->at);
+    if (l->c->pool) find_quads(l, 1, j->at + l->quads + GEMM_QUADS_AHEAD);
+    if (j->bands) return gemm_parallel(threads, products * j->bands, multiply_band, j);
     threads = packed_product_threads(l->c, threads);
     j->strips = ceil_div(places_of(l), strip_width(l));
     const int chunks = ceil_div(CHUNKS * threads, products);
     j->block = even_step(j->strips, most_strips(j, threads, chunks), 1);
     j->blocks = ceil_div(j->strips, j->block);
     j->parts = threads == 1 ? 1 : min_int(l->panels, ceil_div(chunks, j->blocks));
-    find_quads(l, 0, j->at);
-    if (l->c->pool) find_quads(l, 1, j->at + l->quads + GEMM_QUADS_AHEAD);
     return gemm_parallel(threads, products * j->blocks * j->parts, multiply, j);
 }
 
@@ -372,7 +450,7 @@ static void make_scales(const layout *l, const filters *f, float step, float *sc
 
 /* ---- the row of the table ---- */
 
-/* Memory of a call: the image with what is read behind it, the scales and shifts, the quads' places. */
+/* Memory of a call: the image with what is read behind it, the scales and shifts, j->at. */
 static size_t image_quads(const layout *l)
 {
     return round_up((size_t)planes_of(l) * l->plane + GEMM_QUADS_SLACK, LINE_FLOATS);
@@ -402,10 +480,11 @@ static void start_job(job *j, const gemm_scale *scale, float *memory)
 
 static int convolve(job *j, const gemm_scale *scale, int threads)
 {
+    cut_bands(j, threads);
     gemm_workspace *w = gemm_take_workspace(call_floats(&j->l));
     if (!w) return -1;
     start_job(j, scale, w->data);
-    const int no_memory = round_image(j, threads) || multiply_all(j, threads);
+    const int no_memory = (!j->bands && round_image(j, threads)) || multiply_all(j, threads);
     gemm_give_workspace(w);
     return no_memory;
 }
