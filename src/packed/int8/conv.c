@@ -395,9 +395,10 @@ static void cut_bands(job *j, int threads)
     layout *l = &j->l, band = *l;
     const size_t l2 = gemm_find_caches()->l2 / sizeof(gemm_quad), image = l->planes * l->plane;
     const int rows = out_rows(l), fit = (int)(image / (l2 / 4)) + 1;
-    const int bands = (int)round_up(max_int(fit, threads > 1 ? BANDS * threads : 1), threads);
+    const int most = rows / FEW / threads * threads, each = threads > 1 ? BANDS * threads : 1;
+    const int bands = max_int((int)round_up(fit, threads), min_int(each, most));
     j->bands = 0;
-    if (image <= l2 / 2 || (size_t)l->panels * l->width * l->quads > l2 / 2 || rows < FEW * bands)
+    if (image <= l2 / 2 || (size_t)l->panels * l->width * l->quads > l2 / 2 || bands > most)
         return;
     set_rows(&band, ceil_div(rows, bands));
     if (band_quads(&band) > GEMM_SCRATCH_BYTES / sizeof(gemm_quad)) return;
