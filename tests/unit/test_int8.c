@@ -10,6 +10,7 @@
  *               phases: the bits of the layers one by one, from the kept weights too; without the
  *               first layer; none in 8 bits
  *   extremes    a layer whose inputs and weights are all at their limits
+ *   bands       images beyond L2, which go by bands: with a pool and groups, and with a stride
  *   single      what has no scale, or a logistic does not go in 8 bits
  *   kept        the weights are kept in 8 bits, serve the next call, and go with the plan
  *   no-memory   each of the aligned allocations fails in turn: the layer is declined, or goes in
@@ -26,6 +27,7 @@
 #include "support/cases.h"
 #include "support/failing_memory.h"
 #include "support/rounded.h"
+#include "util/caches.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -326,6 +328,27 @@ static void test_extremes(const gemm_quads *q, const char *name)
     report_judged(name, wrong);
 }
 
+/* ---- bands ---- */
+
+/* Images beyond L2, whose rows are no multiple of those of a band: with a pool and groups, and with
+   a stride. */
+static void test_bands(const gemm_quads *q, const char *name)
+{
+    enum { WIDTH = 150 };
+    const int rows = 2 * (int)(gemm_find_caches()->l2 / (2 * 24 * WIDTH) + 8);
+    const conv_shape shapes[] = {{"pooled", 1, 2, 6, rows, WIDTH, 10, 3, 1, 1},
+                                 {"stride", 1, 1, 3, 2 * rows + 1, WIDTH + 1, 5, 3, 2, 1}};
+    rng r = rng_make(7, 0);
+    const char *wrong = NULL;
+    for (int i = 0; i < 2 && !wrong; ++i) {
+        layer l = draw_layer(q, &shapes[i], CONV_LEAKY, &r);
+        if (i == 0) conv_shape_pool(&l.call);
+        wrong = judge_layer(&l);
+        conv_shape_free(&l.call);
+    }
+    report_judged(name, wrong);
+}
+
 /* ---- what stays in single precision ---- */
 
 static const conv_shape SHAPE = {"kept", 1, 1, 66, 20, 22, 41, 3, 2, 1};
@@ -478,8 +501,8 @@ static void test_all(const gemm_quads *q, const test_options *o)
     static const struct test {
         const char *name;
         void (*run)(const gemm_quads *, const char *name);
-    } tests[] = {{"extremes", test_extremes}, {"single", test_single}, {"kept", test_kept},
-                 {"no-memory", test_no_memory}, {"check", test_check}};
+    } tests[] = {{"extremes", test_extremes}, {"bands", test_bands}, {"single", test_single},
+                 {"kept", test_kept}, {"no-memory", test_no_memory}, {"check", test_check}};
     if (!q->supported()) {
         report_skip_machine(q->name, "this processor has no %s", q->name);
         return;

@@ -6,6 +6,7 @@
  *   rounding    quads of all kinds of floats: 1 to 4 channels, before a guard page
  *   tile        whole numbers: tails of rows, columns and K; all at their limits, up to the
  *               largest K
+ *   pooled      maxima of four sums of a tile, with scales of both signs
  *   nchwc       the same for places by channels: tails of both, before guard pages
  *
  *   test_quads [--isa NAME] [--seed N]
@@ -158,28 +159,56 @@ static long long exact_sum(const gemm_quads *q, lane weights, lane image, int qu
     return sum;
 }
 
+/* The operands of a tile. */
+typedef struct tile_operands {
+    guarded a, b;
+    int zero;
+    int32_t start[GEMM_QUADS_MOST_MR];
+    float scale[GEMM_QUADS_MOST_MR], shift[GEMM_QUADS_MOST_MR];
+    size_t at[2][GEMM_INT8_MOST_K / 4 + GEMM_QUADS_AHEAD];
+} tile_operands;
+
+/* `below` is vl columns behind `at`. */
+static gemm_quads_tile draw_tile(tile_operands *o, const gemm_quads *q, int quads, drawn how,
+                                 rng *r)
+{
+    *o = (tile_operands){.a = guarded_make(1, quads * q->mr, quads * q->mr, AT_END, 0),
+                         .b = guarded_make(1, quads * q->nr, quads * q->nr, AT_END, 0),
+                         .zero = zero_for(how, r)};
+    draw_quads(&o->a, how, true, false, r);
+    draw_quads(&o->b, how, false, q->offset, r);
+    for (int p = 0; p < quads + GEMM_QUADS_AHEAD; ++p)
+        o->at[0][p] = (size_t)p * q->nr, o->at[1][p] = o->at[0][p] + (size_t)q->vl;
+    for (int i = 0; i < q->mr; ++i) {
+        o->start[i] = start_of(q, (lane){&o->a, i, q->mr}, quads, o->zero);
+        o->scale[i] = rng_float(r), o->shift[i] = rng_float(r) * 1000;
+    }
+    return (gemm_quads_tile){.quads = quads, .a = (gemm_quad *)o->a.data,
+                             .b = (gemm_quad *)o->b.data, .at = o->at[0], .start = o->start,
+                             .scale = o->scale, .shift = o->shift, .slope = .1f};
+}
+
+static long long sum_at(const tile_operands *o, const gemm_quads *q, int quads, int i, int j)
+{
+    return exact_sum(q, (lane){&o->a, i, q->mr}, (lane){&o->b, j, q->nr}, quads, o->zero);
+}
+
+static void free_tile(tile_operands *o)
+{
+    guarded_free(&o->a);
+    guarded_free(&o->b);
+}
+
 /* Both forms of the output. */
 static const char *judge_tile(const gemm_quads *q, int quads, int rows, int cols, drawn how,
                               rng *r)
 {
-    guarded a = guarded_make(1, quads * q->mr, quads * q->mr, AT_END, 0);
-    guarded b = guarded_make(1, quads * q->nr, quads * q->nr, AT_END, 0);
+    static tile_operands o;
     guarded c = guarded_make(rows, cols, cols + 5, AT_END, 0);
     guarded s = guarded_make(rows, cols, cols + 5, AT_END, 0);
-    int32_t start[GEMM_QUADS_MOST_MR] = {0};
-    float scale[GEMM_QUADS_MOST_MR], shift[GEMM_QUADS_MOST_MR];
-    const int zero = zero_for(how, r);
     const char *wrong = NULL;
-    draw_quads(&a, how, true, false, r);
-    draw_quads(&b, how, false, q->offset, r);
-    for (int i = 0; i < q->mr; ++i) {
-        start[i] = start_of(q, (lane){&a, i, q->mr}, quads, zero);
-        scale[i] = rng_float(r), shift[i] = rng_float(r) * 1000;
-    }
-    gemm_quads_tile t = {
-        .quads = quads, .a = (gemm_quad *)a.data, .b = (gemm_quad *)b.data, .rows = rows,
-        .cols = cols, .start = start, .scale = scale, .shift = shift, .slope = .1f, .c = c.data,
-        .ldc = (size_t)c.ld};
+    gemm_quads_tile t = draw_tile(&o, q, quads, how, r);
+    t.rows = rows, t.cols = cols, t.c = c.data, t.ldc = (size_t)c.ld;
     guarded_fill_nan(&c);
     guarded_fill_nan(&s);
     q->tile(&t);
@@ -187,19 +216,62 @@ static const char *judge_tile(const gemm_quads *q, int quads, int rows, int cols
     q->tile(&t);
     for (int i = 0; i < rows && !wrong; ++i) {
         for (int j = 0; j < cols && !wrong; ++j) {
-            const long long sum =
-                exact_sum(q, (lane){&a, i, q->mr}, (lane){&b, j, q->nr}, quads, zero);
-            const float y = finished(.1f, sum, scale[i], shift[i]);
+            const long long sum = sum_at(&o, q, quads, i, j);
+            const float y = finished(.1f, sum, o.scale[i], o.shift[i]);
             if ((int32_t)quad_at(&s, i * s.ld + j) != sum) wrong = "a sum is wrong";
             else if (c.data[i * c.ld + j] != y) wrong = "a float is wrong";
         }
     }
     if (!guarded_padding_intact(&c) || !guarded_padding_intact(&s)) wrong = "writes between rows";
-    guarded_free(&a);
-    guarded_free(&b);
+    free_tile(&o);
     guarded_free(&c);
     guarded_free(&s);
     return wrong;
+}
+
+/* The maximum of two columns from `at` and two from `below`. */
+static float maximum_of(const tile_operands *o, const gemm_quads *q, int quads, int i, int j)
+{
+    float most = -INFINITY;
+    for (int k = 0; k < 4; ++k)
+        most = fmaxf(most, finished(.1f, sum_at(o, q, quads, i, j + k / 2 * q->vl + k % 2),
+                                    o->scale[i], o->shift[i]));
+    return most;
+}
+
+static const char *judge_pooled(const gemm_quads *q, int quads, int rows, int outputs, drawn how,
+                                rng *r)
+{
+    static tile_operands o;
+    guarded c = guarded_make(rows, outputs, outputs + 5, AT_END, 0);
+    const char *wrong = NULL;
+    gemm_quads_tile t = draw_tile(&o, q, quads, how, r);
+    t.rows = rows, t.cols = 2 * outputs, t.c = c.data, t.ldc = (size_t)c.ld, t.below = o.at[1];
+    guarded_fill_nan(&c);
+    q->tile(&t);
+    for (int i = 0; i < rows && !wrong; ++i)
+        for (int j = 0; j < outputs && !wrong; ++j)
+            if (c.data[i * c.ld + j] != maximum_of(&o, q, quads, i, 2 * j))
+                wrong = "a maximum is wrong";
+    if (!guarded_padding_intact(&c)) wrong = "writes between rows";
+    free_tile(&o);
+    guarded_free(&c);
+    return wrong;
+}
+
+static void test_pooled(const gemm_quads *q, const char *name, uint64_t seed)
+{
+    rng r = rng_make(seed, 4);
+    const char *wrong = NULL;
+    int rows = 0, outputs = 0, quads = 0;
+    for (rows = 1; rows <= q->mr && !wrong; ++rows) {
+        for (outputs = 1; outputs <= q->vl / 2 && !wrong; ++outputs) {
+            quads = 1 + rng_below(&r, 40);
+            wrong = judge_pooled(q, quads, rows, outputs, (drawn)rng_below(&r, 4), &r);
+        }
+    }
+    report_that(name, !wrong, "%d rows, %d outputs, %d quads: %s", rows - 1, outputs - 1, quads,
+                wrong);
 }
 
 static void test_tile(const gemm_quads *q, const char *name, uint64_t seed)
@@ -294,7 +366,8 @@ static void test_all(const gemm_quads *q, uint64_t seed)
     static const struct test {
         const char *name;
         void (*run)(const gemm_quads *, const char *name, uint64_t seed);
-    } tests[] = {{"rounding", test_rounding}, {"tile", test_tile}, {"nchwc", test_nchwc}};
+    } tests[] = {{"rounding", test_rounding}, {"tile", test_tile},
+                 {"pooled", test_pooled}, {"nchwc", test_nchwc}};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; ++i) {
         char name[64];
         snprintf(name, sizeof name, "%s-%s", tests[i].name, q->name);

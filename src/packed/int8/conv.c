@@ -6,17 +6,25 @@
  *
  *     output = activation(sum of q * (q - ZERO) * (step * SCALE * scale) + shift)
  *
- * The image is rounded once, to quads of channels (isa/quads.h), with the pad around it. Columns of
- * a stride S lie in S parts, because the taps of a filter then are shifts of one part:
+ * The image is rounded once, to quads of channels (isa/quads.h), with the pad around it. Each
+ * column of the filter has a copy, which has the columns that it meets: out_w of them. Its rows lie
+ * in as many parts as there are rows of the image from a row of the output to the next one:
  *
- *     quads of channels 0 to 3    row 0  | columns 0, S, 2 S ... | columns 1, S + 1 ... | ...
- *                                 row 1  | ...
- *     quads of channels 4 to 7    ...
+ *     channels 0 to 3    filter column 0 | rows 0, S, 2 S ... | rows 1, S + 1 ... | ...
+ *                        filter column 1 | ...
+ *     channels 4 to 7    ...
+ *
+ * So any places of the output that follow each other have their quads in one run, and the micro-
+ * kernel reads B where it lies. With a pool even and odd rows of the output are apart: S is twice
+ * the stride, and a tile has places of an even row with those below them.
  *
  * It is a product of matrices for each image and group: M filters, N places, K taps in quads. A
- * chunk is a block of strips of B, all of K, by some panels of A. The strips are packed once and
- * stay in L2. A is read through: a panel meets all strips of the block. A sum of K products stays
- * in registers, so nothing is added twice.
+ * chunk is a block of strips of B, all of K, by some panels of A. A is read through: a panel meets
+ * all strips of the block, which stay in L2. A sum of K products stays in registers, so nothing is
+ * added twice.
+ *
+ * Where the image is larger than L2, a chunk is a band of it by all panels. The thread rounds the
+ * band just before it, in memory of its own.
  */
 #include "int8/layer.h"
 #include "int8/scales.h"
@@ -42,9 +50,23 @@ typedef struct layout {
     int channels, filters;      /* of a group */
     int planes, taps, quads;    /* of a group, of a filter in a plane, and their product */
     int width, panels;          /* filters of a panel; panels of a group */
-    int rows, part;             /* of a plane, and quads of a part of a row */
-    size_t row, plane;          /* quads */
+    int apart;                  /* parts of a copy */
+    int first, rows;            /* the first row of the image, and rows of a part */
+    size_t plane;               /* quads of all copies */
 } layout;
+
+/* Rows of the output; with a pool pairs of them. */
+static int out_rows(const layout *l)
+{
+    return l->c->out_h / (l->c->pool ? 2 : 1);
+}
+
+/* The image has what so many of them need. */
+static void set_rows(layout *l, int rows)
+{
+    l->rows = ceil_div(rows * l->apart - l->c->stride + l->c->size, l->apart);
+    l->plane = (size_t)l->c->size * l->apart * l->rows * l->c->out_w;
+}
 
 /* width: that of the panels of A; or vl in a chain, whose vectors of B (gemm_quads_nchwc) lie as
    panels of vl filters would. */
@@ -55,11 +77,22 @@ static layout layout_of(const conv_call *c, const gemm_quads *kernels, int width
     l.planes = ceil_div(l.channels, 4);
     l.quads = l.planes * l.taps;
     l.panels = ceil_div(l.filters, width);
-    l.rows = (c->out_h - 1) * c->stride + c->size;
-    l.part = ceil_div((c->out_w - 1) * c->stride + c->size, c->stride);
-    l.row = (size_t)l.part * c->stride;
-    l.plane = l.row * l.rows;
+    l.apart = c->stride * (c->pool ? 2 : 1);
+    set_rows(&l, out_rows(&l));
     return l;
+}
+
+/* Where the row of the image `y`, which counts from the pad, begins in the copy of column x. */
+static size_t row_at(const layout *l, int x, int y)
+{
+    const int row = y - l->first;
+    return (((size_t)x * l->apart + row % l->apart) * l->rows + row / l->apart) * l->c->out_w;
+}
+
+/* Whether rows of a copy follow each other as those of the image do. */
+static bool is_dense(const layout *l)
+{
+    return l->apart == 1 && l->c->out_w == l->c->w;
 }
 
 /* ---- filters ---- */
@@ -155,9 +188,11 @@ typedef struct job {
     int zero;                   /* ZERO */
     gemm_quad *image;
     float *scale, *shift;       /* of padded_rows */
+    size_t *at;                 /* of the quads of K: quads.h. With a pool those below follow */
     int pieces, piece;          /* of a plane, and rows in one */
     int strips, block;          /* of a product, and in a block */
     int blocks, parts;          /* of a product; of its panels */
+    int bands;                  /* of a product; 0: none */
 } job;
 
 static gemm_quad zero_of(const job *j)
@@ -170,51 +205,74 @@ static void fill(gemm_quad *to, int n, gemm_quad zero)
     for (int i = 0; i < n; ++i) to[i] = zero;
 }
 
-/* A row of the image goes to a row of the plane: each column to the part of its remainder. */
-static void place_row(const job *j, const gemm_quad *from, gemm_quad *row)
+/* Rows are short, so memcpy would be called for little. The last piece may meet the one before. */
+static void copy(gemm_quad *to, const gemm_quad *from, int n)
 {
-    const layout *l = &j->l;
-    const conv_call *c = l->c;
-    const int S = c->stride, n = min_int(c->w, (int)l->row - c->pad);
-    fill(row, (int)l->row, zero_of(j));
-    if (S == 1 && n > 0) {
-        memcpy(row + c->pad, from, (size_t)n * sizeof *row);
+    enum { PIECE = 8 };
+    if (n < PIECE) {
+        for (int i = 0; i < n; ++i) to[i] = from[i];
         return;
     }
-    for (int s = 0; s < S; ++s) {
-        const int skip = (s - c->pad % S + S) % S;      /* columns before the part's first one */
-        gemm_quad *to = row + (size_t)s * l->part + (c->pad + skip) / S;
+    for (int i = 0; i + PIECE < n; i += PIECE) memcpy(to + i, from + i, PIECE * sizeof *to);
+    memcpy(to + n - PIECE, from + n - PIECE, PIECE * sizeof *to);
+}
+
+/* Rows y0 .. y1 - 1 go to the copy of column x of the filter, which meets every S-th column. Where
+   its rows follow each other as those of the image do, they are copied at once, with wrong ends. */
+static void place_rows(const job *j, const gemm_quad *from, int x, int y0, int y1, gemm_quad *plane)
+{
+    const conv_call *c = j->l.c;
+    const int S = c->stride, out = c->out_w, skip = x - c->pad;
+    const int first = min_int(out, ceil_div(max_int(0, -skip), S));
+    const int end = max_int(first, min_int(out, ceil_div(max_int(0, c->w - skip), S)));
+    const gemm_quad zero = zero_of(j);
+    const bool at_once = is_dense(&j->l);
+    if (at_once)
+        memcpy(plane + row_at(&j->l, x, y0), from + skip, (size_t)(y1 - y0) * out * sizeof *from);
+    for (int y = y0; y < y1; ++y, from += c->w) {
+        gemm_quad *const row = plane + row_at(&j->l, x, y);
+        fill(row, first, zero);
+        fill(row + end, out - end, zero);
+        if (at_once) continue;
+        if (S == 1) copy(row + first, from + first + skip, end - first);
+        else
 #pragma GCC unroll 4
-        for (int i = skip; i < n; i += S) *to++ = from[i];
+            for (int i = first; i < end; ++i) row[i] = from[i * S + skip];
     }
 }
 
-/* A chunk is some rows of a plane. Those inside of the image are rounded together, because a row
-   may be shorter than a vector. */
-static void round_piece(void *arg, int chunk, void *scratch)
+/* Rounds some rows of a plane. Those inside of the image are rounded together, because a row may be
+   shorter than a vector. */
+static void round_rows(const job *j, int plane, int first, int end, gemm_quad *to,
+                       gemm_quad *scratch)
 {
-    const job *j = arg;
     const layout *l = &j->l;
     const conv_call *c = l->c;
-    const int plane = chunk / j->pieces, first = chunk % j->pieces * j->piece;
-    const int end = min_int(l->rows, first + j->piece), k = plane % l->planes * 4;
     const int y0 = max_int(first, c->pad), y1 = min_int(end, c->pad + c->h);
+    const int k = plane % l->planes * 4;
     const size_t area = (size_t)c->h * c->w;
     const float *x = c->input + ((size_t)(plane / l->planes) * l->channels + (size_t)k) * area;
-    gemm_quad *const to = j->image + (size_t)plane * l->plane;
-    const bool straight = c->stride == 1 && c->pad == 0 && l->row == (size_t)c->w &&
-                          l->rows <= c->h;
-    gemm_quad *const some = straight ? to + (size_t)first * l->row : scratch;
+    const bool straight = is_dense(l) && c->size == 1;
+    gemm_quad *const some = straight ? to + row_at(l, 0, first) : scratch + c->pad;
     if (y0 < y1)
         l->kernels->quantize((y1 - y0) * c->w, min_int(4, l->channels - k),
                              x + (size_t)(y0 - c->pad) * c->w, area, j->inverse, j->zero,
                              some);
     if (straight) return;
-    for (int r = first; r < end; ++r) {
-        gemm_quad *const row = to + (size_t)r * l->row;
-        if (r < y0 || r >= y1) fill(row, (int)l->row, zero_of(j));
-        else place_row(j, some + (size_t)(r - y0) * c->w, row);
+    for (int i = 0; i < c->size; ++i) {
+        for (int r = first; r < end; ++r)
+            if (r < y0 || r >= y1) fill(to + row_at(l, i, r), c->out_w, zero_of(j));
+        if (y0 < y1) place_rows(j, some, i, y0, y1, to);
     }
+}
+
+static void round_piece(void *arg, int chunk, void *scratch)
+{
+    const job *j = arg;
+    const layout *l = &j->l;
+    const int plane = chunk / j->pieces, first = chunk % j->pieces * j->piece;
+    round_rows(j, plane, first, min_int(l->rows * l->apart, first + j->piece),
+               j->image + (size_t)plane * l->plane, scratch);
 }
 
 static int planes_of(const layout *l)
@@ -227,129 +285,62 @@ static int round_image(void *arg, int threads)
     enum { PIECE = 16 * 1024 };     /* quads: fewer are rounded before a worker could help */
     job *const j = arg;
     const layout *l = &j->l;
-    j->piece = min_int(l->rows, max_int(1, PIECE / max_int(l->c->w, (int)l->row)));
-    j->pieces = ceil_div(l->rows, j->piece);
+    const int rows = l->rows * l->apart;
+    j->piece = min_int(rows, max_int(1, PIECE / l->c->w));
+    j->pieces = ceil_div(rows, j->piece);
     const bool alone = (size_t)planes_of(l) * l->plane < PIECE;
     return gemm_parallel(alone ? 1 : threads, planes_of(l) * j->pieces, round_piece, j);
 }
 
 /* ---- the product ---- */
 
-/*
- * With a pool a strip has two halves: places of even rows of the output, and those below them. So
- * the blocks of 2x2 of a strip are whole, and their maxima are taken from a tile that is in L1. A
- * half has room for whole blocks, because nr is a multiple of 4.
- */
-static int halves(const layout *l)
+/* Of an image of the output; with a pool those of even rows. */
+static int places_of(const layout *l)
 {
-    return l->c->pool ? 2 : 1;
+    return gemm_conv_places(l->c) / (l->c->pool ? 2 : 1);
 }
 
-/* Columns of a half, or of a whole strip without a pool. */
-static int half_strip(const layout *l)
+static int strip_width(const layout *l)
 {
-    return l->kernels->nr / halves(l);
+    return l->c->pool ? l->kernels->vl : l->kernels->nr;
 }
 
-/* Strips of an image, and the places of one half of strip `i`. */
-static int strips_of(const layout *l)
-{
-    return ceil_div(gemm_conv_places(l->c) / halves(l), half_strip(l));
-}
-
-static int columns_of(const layout *l, int strip)
-{
-    const int half = half_strip(l);
-    return min_int(half, gemm_conv_places(l->c) / halves(l) - strip * half);
-}
-
-/* Where the quads of a strip of B lie in a plane. Returns the number of runs. Rows without a gap
-   between them are one run. */
-static int find_runs(const layout *l, int strip, gemm_quads_run *runs)
+static void find_quads(const layout *l, int below, size_t *at)
 {
     const conv_call *c = l->c;
-    const int rows = halves(l), half = half_strip(l), j0 = strip * half, n = columns_of(l, strip);
-    const bool dense = !c->pool && l->row == (size_t)c->out_w && c->stride == 1;
-    int count = 0;
-    for (int below = 0; below < rows; ++below) {
-        for (int at = 0, length; at < n; at += length) {
-            const int y = (j0 + at) / c->out_w * rows + below, x = (j0 + at) % c->out_w;
-            const size_t from = (size_t)y * c->stride * l->row + x;
-            length = min_int(c->out_w - x, n - at);
-            if (dense && count) runs->n += length;
-            else runs[count++] = (gemm_quads_run){from, below * half + at, length};
-        }
-    }
-    return count;
+    for (int k = 0; k < l->planes; ++k)
+        for (int y = 0; y < c->size; ++y)
+            for (int x = 0; x < c->size; ++x)
+                *at++ = k * l->plane + row_at(l, x, below * c->stride + y);
+    for (int i = 0; i < GEMM_QUADS_AHEAD; ++i) at[i] = at[-1];
 }
 
-static void find_taps(const layout *l, size_t *taps)
-{
-    const int size = l->c->size, S = l->c->stride;
-    for (int i = 0; i < l->taps; ++i) {
-        const int y = i / size, x = i % size;
-        taps[i] = (size_t)y * l->row + (size_t)(x % S) * l->part + x / S;
-    }
-}
-
-/* Quads from strip to strip of a block. */
-static size_t strip_quads(const layout *l)
-{
-    return round_up((size_t)l->quads * l->kernels->nr + GEMM_QUADS_SLACK, LINE_FLOATS);
-}
-
-static void pack_strip(const job *j, int product, int strip, gemm_quad *to)
-{
-    const layout *l = &j->l;
-    gemm_quads_run runs[GEMM_QUADS_MOST_NR];
-    size_t taps[GEMM_INT8_MOST_TAPS];
-    find_taps(l, taps);
-    const gemm_quads_pack p = {
-        .first = j->image + (size_t)product * l->planes * l->plane, .plane = l->plane,
-        .planes = l->planes, .taps = l->taps, .tap = taps,
-        .runs = find_runs(l, strip, runs), .run = runs};
-    l->kernels->pack(&p, to);
-}
-
-/* Runs a tile, with its pool. t->c and t->ldc: where its outputs go. */
-static void run_tile(const layout *l, gemm_quads_tile *t)
-{
-    const int half = half_strip(l), pairs = t->cols / 2;
-    float y[GEMM_QUADS_MOST_MR * GEMM_QUADS_MOST_NR], *to = t->c;
-    const size_t ld = t->ldc;
-    if (!l->c->pool) {
-        l->kernels->tile(t);
-        return;
-    }
-    t->cols += half;
-    t->c = y;
-    t->ldc = GEMM_QUADS_MOST_NR;
-    l->kernels->tile(t);
-    for (int i = 0; i < t->rows; ++i, to += ld) {
-        const float *top = y + i * GEMM_QUADS_MOST_NR;
-        l->kernels->base->layers.max_pairs(pairs, top, top + half, to);
-    }
-}
-
-/* Panel `i` of a product by strips of B, which lie at `b`. */
-static void multiply_panel(const job *j, int product, int i, int first, int count,
-                           const gemm_quad *b)
+/* Panel `i` of a product by the places from `first` on, whose quads are at `b`. */
+static void multiply_panel(const job *j, int product, int i, int first, int end, const gemm_quad *b)
 {
     const layout *l = &j->l;
     const conv_call *c = l->c;
-    const int mr = l->kernels->mr, outputs = gemm_conv_outputs(c);
-    const int each = columns_of(l, 0) / (c->pool ? 2 : 1);      /* outputs of a whole strip */
-    const int rows = min_int(mr, l->filters - i * mr), end = first + count;
+    const int mr = l->kernels->mr, outputs = gemm_conv_outputs(c), width = strip_width(l);
     const size_t panel = (size_t)(product % c->groups) * l->panels + i, row = panel * mr;
     float *const to = c->output + ((size_t)product * l->filters + (size_t)i * mr) * outputs;
-    for (int strip = first; strip < end; ++strip, b += strip_quads(l)) {
-        gemm_quads_tile t = {
-            .quads = l->quads, .a = j->f.panels + row * l->quads, .b = b,
-            .rows = rows, .cols = columns_of(l, strip),
-            .start = j->f.start + row, .scale = j->scale + row, .shift = j->shift + row,
-            .slope = gemm_slope(c->activation), .c = to + strip * each, .ldc = (size_t)outputs};
-        run_tile(l, &t);
+    gemm_quads_tile t = {
+        .quads = l->quads, .a = j->f.panels + row * l->quads, .at = j->at,
+        .below = c->pool ? j->at + l->quads + GEMM_QUADS_AHEAD : NULL,
+        .rows = min_int(mr, l->filters - i * mr), .start = j->f.start + row,
+        .scale = j->scale + row, .shift = j->shift + row, .slope = gemm_slope(c->activation),
+        .ldc = (size_t)outputs};
+    for (int place = first; place < end; place += width) {
+        t.cols = min_int(width, end - place);
+        t.b = b + (place - first);
+        t.c = to + place / (c->pool ? 2 : 1);
+        l->kernels->tile(&t);
     }
+}
+
+/* Where part `i` of n things begins. */
+static int part_of(int n, int i, int parts)
+{
+    return (int)((long long)n * i / parts);
 }
 
 /* A chunk is a block of strips by a part of the panels. */
@@ -359,34 +350,86 @@ static void multiply(void *arg, int chunk, void *scratch)
     const layout *l = &j->l;
     const int part = chunk % j->parts, block = chunk / j->parts % j->blocks;
     const int product = chunk / j->parts / j->blocks;
-    const int first = (int)((long long)l->panels * part / j->parts);
-    const int end = (int)((long long)l->panels * (part + 1) / j->parts);
-    const int strip = block * j->block, count = min_int(j->block, j->strips - strip);
-    gemm_quad *const b = scratch;
-    for (int s = 0; s < count; ++s) pack_strip(j, product, strip + s, b + s * strip_quads(l));
-    for (int i = first; i < end; ++i) multiply_panel(j, product, i, strip, count, b);
+    const int first = part_of(l->panels, part, j->parts);
+    const int end = part_of(l->panels, part + 1, j->parts);
+    const int places = j->block * strip_width(l), place = block * places;
+    const gemm_quad *b = j->image + (size_t)product * l->planes * l->plane + place;
+    (void)scratch;
+    for (int i = first; i < end; ++i)
+        multiply_panel(j, product, i, place, min_int(place + places, places_of(l)), b);
+}
+
+/* The memory of a thread for a band: rounded rows of a plane, then the image. */
+static size_t band_rounded(const layout *l)
+{
+    return round_up((size_t)l->rows * l->apart * l->c->w + 2 * l->c->pad, LINE_FLOATS);
+}
+
+static size_t band_quads(const layout *l)
+{
+    return band_rounded(l) + l->planes * l->plane + GEMM_QUADS_SLACK;
+}
+
+/* A chunk is a band: its part of the image is rounded, and meets all panels. */
+static void multiply_band(void *arg, int chunk, void *scratch)
+{
+    job j = *(const job *)arg;
+    layout *const l = &j.l;
+    const int product = chunk / j.bands, band = chunk % j.bands, out = l->c->out_w;
+    const int first = part_of(out_rows(l), band, j.bands);
+    const int end = part_of(out_rows(l), band + 1, j.bands);
+    gemm_quad *const image = (gemm_quad *)scratch + band_rounded(l);
+    l->first = first * l->apart;
+    for (int k = 0; k < l->planes; ++k)
+        round_rows(&j, product * l->planes + k, l->first, l->first + l->rows * l->apart,
+                   image + k * l->plane, scratch);
+    for (int i = 0; i < l->panels; ++i)
+        multiply_panel(&j, product, i, first * out, end * out, image);
+}
+
+/* Where the image would leave L2 but the filters do not, each thread rounds a band of it just
+   before it multiplies that. A band of some rows repeats few of them. */
+static void cut_bands(job *j, int threads)
+{
+    enum { FEW = 3, BANDS = 4 };    /* rows of a band; for each thread, none of which waits long */
+    layout *l = &j->l, band = *l;
+    const size_t l2 = gemm_find_caches()->l2 / sizeof(gemm_quad), image = l->planes * l->plane;
+    const int rows = out_rows(l), fit = (int)(image / (l2 / 4)) + 1;
+    const int most = rows / FEW / threads * threads, each = threads > 1 ? BANDS * threads : 1;
+    const int bands = max_int((int)round_up(fit, threads), min_int(each, most));
+    j->bands = 0;
+    if (image <= l2 / 2 || (size_t)l->panels * l->width * l->quads > l2 / 2 || bands > most)
+        return;
+    set_rows(&band, ceil_div(rows, bands));
+    if (band_quads(&band) > GEMM_SCRATCH_BYTES / sizeof(gemm_quad)) return;
+    *l = band;
+    j->bands = bands;
 }
 
 /* The strips of a block: as many as leave room in L2 for a panel of A. Where a layer has many,
    there are blocks for all threads. */
 static int most_strips(const job *j, int threads, int chunks)
 {
-    enum { FEW = 2 };
-    const size_t strip = strip_quads(&j->l) * sizeof(gemm_quad), l2 = gemm_find_caches()->l2;
+    enum { FEW = 8 };
+    const layout *l = &j->l;
+    const size_t strip = (size_t)l->planes * l->c->size * strip_width(l) * sizeof(gemm_quad);
+    const size_t l2 = gemm_find_caches()->l2;
     const int fit = max_int(1, (int)((l2 - l2 / 4) / strip));
-    const int room = (int)(GEMM_SCRATCH_BYTES / strip);
     const int each = threads > 1 ? max_int(FEW, j->strips / chunks) : j->strips;
-    return min_int(min_int(fit, room), each);
+    return min_int(fit, each);
 }
 
 /* Threads take whole blocks. Where these are few, they share the panels of a block too. */
 static int multiply_all(job *j, int threads)
 {
-    enum { CHUNKS = 4 };        /* for each thread, so that none waits long at the end */
+    enum { CHUNKS = 8 };        /* for each thread, so that none waits long at the end */
     const layout *l = &j->l;
     const int products = l->c->batch * l->c->groups;
+    find_quads(l, 0, j->at);
+    if (l->c->pool) find_quads(l, 1, j->at + l->quads + GEMM_QUADS_AHEAD);
+    if (j->bands) return gemm_parallel(threads, products * j->bands, multiply_band, j);
     threads = packed_product_threads(l->c, threads);
-    j->strips = strips_of(l);
+    j->strips = ceil_div(places_of(l), strip_width(l));
     const int chunks = ceil_div(CHUNKS * threads, products);
     j->block = even_step(j->strips, most_strips(j, threads, chunks), 1);
     j->blocks = ceil_div(j->strips, j->block);
@@ -408,15 +451,21 @@ static void make_scales(const layout *l, const filters *f, float step, float *sc
 
 /* ---- the row of the table ---- */
 
-/* Memory of a call: the image with what a copy reads behind it, the scales and shifts. */
+/* Memory of a call: the image with what is read behind it, the scales and shifts, j->at. */
 static size_t image_quads(const layout *l)
 {
     return round_up((size_t)planes_of(l) * l->plane + GEMM_QUADS_SLACK, LINE_FLOATS);
 }
 
+static size_t scale_floats(const layout *l)
+{
+    return round_up(2 * (size_t)padded_rows(l), LINE_FLOATS);
+}
+
 static size_t call_floats(const layout *l)
 {
-    return image_quads(l) + round_up(2 * (size_t)padded_rows(l), LINE_FLOATS);
+    const size_t places = 2 * ((size_t)l->quads + GEMM_QUADS_AHEAD) * sizeof(size_t);
+    return image_quads(l) + scale_floats(l) + round_up(places / sizeof(float), LINE_FLOATS);
 }
 
 static void start_job(job *j, const gemm_scale *scale, float *memory)
@@ -424,6 +473,7 @@ static void start_job(job *j, const gemm_scale *scale, float *memory)
     j->image = (gemm_quad *)memory;
     j->scale = memory + image_quads(&j->l);
     j->shift = j->scale + padded_rows(&j->l);
+    j->at = (size_t *)(j->scale + scale_floats(&j->l));
     j->inverse = 1 / scale->scale;
     j->zero = scale->zero;
     make_scales(&j->l, &j->f, scale->scale, j->scale, j->shift);
@@ -431,25 +481,20 @@ static void start_job(job *j, const gemm_scale *scale, float *memory)
 
 static int convolve(job *j, const gemm_scale *scale, int threads)
 {
+    cut_bands(j, threads);
     gemm_workspace *w = gemm_take_workspace(call_floats(&j->l));
     if (!w) return -1;
     start_job(j, scale, w->data);
-    const int no_memory = round_image(j, threads) || multiply_all(j, threads);
+    const int no_memory = (!j->bands && round_image(j, threads)) || multiply_all(j, threads);
     gemm_give_workspace(w);
     return no_memory;
 }
 
-/* A strip, and a row of the image. */
-static bool fits_scratch(const layout *l)
-{
-    const size_t most = GEMM_SCRATCH_BYTES / sizeof(gemm_quad);
-    return strip_quads(l) <= most && (size_t)l->c->w <= most && l->row <= most;
-}
-
-/* Whether the convolution goes in 8 bits, and the memory of a thread holds a strip. */
+/* Whether the convolution goes in 8 bits, and the memory of a thread holds a row with its pad. */
 static bool fits(const layout *l, const gemm_scale *scale, const char *way)
 {
-    return gemm_int8_takes(l->c, scale, way) && fits_scratch(l);
+    return gemm_int8_takes(l->c, scale, way) &&
+           (size_t)l->c->w + 2 * l->c->pad <= GEMM_SCRATCH_BYTES / sizeof(gemm_quad);
 }
 
 gemm_status gemm_int8(const gemm_call *c, const gemm_context *context, const void *params)

@@ -7,7 +7,8 @@
  * has zeroes:
  *
  *     a panel of A    quads of mr rows, then the next four of K    | a[0] a[1] ... | a[0] ...
- *     a strip of B    quads of nr columns, then the next four      | b[0] b[1] ... | b[0] ...
+ *     B               quads of columns, from b + at[0] on, then those of the next four, from
+ *                     b + at[1] on
  *
  * Sums are exact as long as K is at most 2^16, so all micro-kernels give the same whole numbers.
  * The float that follows, sum * scale + shift, rounds after each operation: it is never fused. So
@@ -31,14 +32,21 @@ typedef uint32_t gemm_quad;
 
 enum {
     GEMM_QUADS_MOST_MR = 8, GEMM_QUADS_MOST_NR = 48, GEMM_QUADS_MOST_VL = 16,
-    GEMM_QUADS_SLACK = 16       /* a copy may read and write so many quads behind its end */
+    GEMM_QUADS_SLACK = 16,      /* quads that may be read behind the last column */
+    GEMM_QUADS_AHEAD = 8        /* B may come from L2: 8 steps are longer than its latency */
 };
 
-/* A tile of the product, and what becomes of it. */
+/*
+ * A tile of the product, and what becomes of it. Pooled, its columns are in pairs: column j of the
+ * output is the maximum of columns 2 j and 2 j + 1, each from `at` and from `below`. A float rises
+ * with its sum, or falls if the scale is below 0. So the extreme of the four sums gives it.
+ */
 typedef struct gemm_quads_tile {
     int quads;                  /* of K */
-    const gemm_quad *a, *b;     /* a panel, a strip */
-    int rows, cols;             /* 1 to mr, 1 to nr: others are computed and not written */
+    const gemm_quad *a, *b;     /* a panel; column j of quad p of B is at b[at[p] + j] */
+    const size_t *at, *below;   /* quads + GEMM_QUADS_AHEAD. below: NULL without a pool */
+    int rows, cols;             /* 1 to mr, 1 to nr: others are computed and not written. Pooled:
+                                   2 to vl, a multiple of 2 */
     const int32_t *start;       /* mr: the first value of the sums of a row */
     const float *scale, *shift; /* mr */
     float slope;                /* y > 0 ? y : slope * y for y = sum * scale + shift */
@@ -46,22 +54,6 @@ typedef struct gemm_quads_tile {
     size_t ldc;
     int32_t *sums;              /* NULL, or the sums are written here and not to c */
 } gemm_quads_tile;
-
-/* Columns of a strip whose quads follow each other in a plane. */
-typedef struct gemm_quads_run {
-    size_t from;                /* the place in the plane */
-    int to, n;                  /* the column, and how many */
-} gemm_quads_run;
-
-/* A strip of B from planes: the quads of four channels. Row (plane, tap) of the strip has the
-   runs, shifted by tap. */
-typedef struct gemm_quads_pack {
-    const gemm_quad *first;     /* plane */
-    size_t plane;               /* quads between two planes */
-    int planes, taps, runs;
-    const size_t *tap;
-    const gemm_quads_run *run;
-} gemm_quads_pack;
 
 /*
  * A 1x1 layer in nchwc (isa/ukernel.h): a vector of B has the quads of vl channels of the output,
@@ -101,8 +93,6 @@ typedef struct gemm_quads {
        floats of a place of x, at most GEMM_QUADS_MOST_VL. */
     void (*quantize_nchwc)(int places, int base_vl, const float *x, float inverse, int zero,
                            gemm_quad *quads, size_t ld);
-    /* Writes rows of nr quads, and up to GEMM_QUADS_SLACK behind the last one. */
-    void (*pack)(const gemm_quads_pack *, gemm_quad *strip);
     bool (*supported)(void);    /* by the processor and the system it runs on */
 } gemm_quads;
 

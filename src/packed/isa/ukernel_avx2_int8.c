@@ -23,14 +23,17 @@
 
 typedef int32_t vint __attribute__((vector_size(VL * sizeof(int32_t))));
 #define vint_set(x) (vint)_mm256_set1_epi32(x)
+#define vint_max(x, y) (vint)_mm256_max_epi32((__m256i)(x), (__m256i)(y))
+#define vint_min(x, y) (vint)_mm256_min_epi32((__m256i)(x), (__m256i)(y))
+#define vint_swap(x) (vint)_mm256_shuffle_epi32((__m256i)(x), 0xb1)
 #define even_bytes(v) _mm256_srai_epi16(_mm256_slli_epi16(v, 8), 8)
 #define odd_bytes(v) _mm256_srai_epi16(v, 8)
 
-#define STEP(c, a, b, apart, nv, turned)                                                           \
+#define STEP(c, a, B, p, nv, turned)                                                               \
     {                                                                                              \
         __m256i even[NV], odd[NV];                                                                 \
         _Pragma("GCC unroll 8") for (int v = 0; v < nv; ++v) {                                     \
-            const __m256i column = _mm256_loadu_si256((const __m256i *)(b + v * apart));           \
+            const __m256i column = _mm256_loadu_si256((const __m256i *)B(p, v));                   \
             even[v] = even_bytes(column), odd[v] = odd_bytes(column);                              \
         }                                                                                          \
         _Pragma("GCC unroll 8") for (int i = 0; i < MR; ++i) {                                     \

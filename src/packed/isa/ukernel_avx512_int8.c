@@ -15,6 +15,9 @@
 typedef int32_t vint __attribute__((vector_size(VL * sizeof(int32_t))));
 #define vint_set(x) (vint)_mm512_set1_epi32(x)
 #define vint_load(p) (vint)_mm512_loadu_si512(p)
+#define vint_max(x, y) (vint)_mm512_max_epi32((__m512i)(x), (__m512i)(y))
+#define vint_min(x, y) (vint)_mm512_min_epi32((__m512i)(x), (__m512i)(y))
+#define vint_swap(x) (vint)_mm512_shuffle_epi32((__m512i)(x), _MM_PERM_CDAB)
 
 /* The factor without a sign is that of B, or turned that of A. */
 #define dot_unsigned(sum, x, y)                                                                    \

@@ -15,6 +15,9 @@
 
 typedef int32_t vint __attribute__((vector_size(VL * sizeof(int32_t))));
 #define vint_set(x) (vint)_mm256_set1_epi32(x)
+#define vint_max(x, y) (vint)_mm256_max_epi32((__m256i)(x), (__m256i)(y))
+#define vint_min(x, y) (vint)_mm256_min_epi32((__m256i)(x), (__m256i)(y))
+#define vint_swap(x) (vint)_mm256_shuffle_epi32((__m256i)(x), 0xb1)
 #define vint_load(p) (vint)_mm256_loadu_si256((const __m256i *)(p))
 
 /* The factor without a sign is that of B, or turned that of A. */

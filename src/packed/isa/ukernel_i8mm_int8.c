@@ -24,13 +24,16 @@
 
 typedef int32_t vint __attribute__((vector_size(VL * sizeof(int32_t))));
 #define vint_set(x) (vint)vdupq_n_s32(x)
+#define vint_max(x, y) (vint)vmaxq_s32((int32x4_t)(x), (int32x4_t)(y))
+#define vint_min(x, y) (vint)vminq_s32((int32x4_t)(x), (int32x4_t)(y))
+#define vint_swap(x) (vint)vrev64q_s32((int32x4_t)(x))
 
 #define zip_low(x, y) vreinterpretq_s8_s32(vzip1q_s32(x, y))
 #define zip_high(x, y) vreinterpretq_s8_s32(vzip2q_s32(x, y))
 #define load_quads(p) vld1q_s32((const int32_t *)(p))
 
 /* Two steps of K; or one, where K ends with it. */
-#define TWO_STEPS(sums, two, a, a_ld, b, b_ld, apart, nv)                                          \
+#define TWO_STEPS(sums, two, a, a_ld, B, p, nv)                                                    \
     {                                                                                              \
         const int32x4_t none = vdupq_n_s32(0);                                                     \
         int8x16_t rows[4];                                                                         \
@@ -40,8 +43,8 @@ typedef int32_t vint __attribute__((vector_size(VL * sizeof(int32_t))));
             rows[2 * i] = zip_low(x, y), rows[2 * i + 1] = zip_high(x, y);                         \
         }                                                                                          \
         _Pragma("GCC unroll 8") for (int v = 0; v < nv; ++v) {                                     \
-            const int32x4_t x = load_quads(b + v * apart);                                         \
-            const int32x4_t y = two ? load_quads(b + b_ld + v * apart) : none;                     \
+            const int32x4_t x = load_quads(B(p, v));                                               \
+            const int32x4_t y = two ? load_quads(B(p + 1, v)) : none;                              \
             const int8x16_t low = zip_low(x, y), high = zip_high(x, y);                            \
             _Pragma("GCC unroll 8") for (int i = 0; i < 4; ++i) {                                  \
                 sums[i][2 * v] = vmmlaq_s32(sums[i][2 * v], rows[i], low);                         \
@@ -51,15 +54,14 @@ typedef int32_t vint __attribute__((vector_size(VL * sizeof(int32_t))));
     }
 
 /* Pairs of rows and columns to rows. */
-#define ALL_STEPS(c, a, a_ld, b, b_ld, apart, quads, nv)                                           \
+#define ALL_STEPS(c, a, a_ld, B, quads, nv)                                                        \
     {                                                                                              \
         int32x4_t sums[4][2 * NV];                                                                 \
         int p = 0;                                                                                 \
         _Pragma("GCC unroll 8") for (int i = 0; i < 4; ++i)                                        \
             _Pragma("GCC unroll 8") for (int j = 0; j < 2 * nv; ++j) sums[i][j] = vdupq_n_s32(0);  \
-        for (; p + 2 <= quads; p += 2, a += 2 * a_ld, b += 2 * b_ld)                               \
-            TWO_STEPS(sums, true, a, a_ld, b, b_ld, apart, nv)                                     \
-        if (p < quads) TWO_STEPS(sums, false, a, a_ld, b, b_ld, apart, nv)                         \
+        for (; p + 2 <= quads; p += 2, a += 2 * a_ld) TWO_STEPS(sums, true, a, a_ld, B, p, nv)     \
+        if (p < quads) TWO_STEPS(sums, false, a, a_ld, B, p, nv)                                   \
         _Pragma("GCC unroll 8") for (int i = 0; i < 4; ++i)                                        \
             _Pragma("GCC unroll 8") for (int v = 0; v < nv; ++v) {                                 \
             const int64x2_t x = vreinterpretq_s64_s32(sums[i][2 * v]);                             \

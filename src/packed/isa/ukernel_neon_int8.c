@@ -15,16 +15,19 @@
 
 typedef int32_t vint __attribute__((vector_size(VL * sizeof(int32_t))));
 #define vint_set(x) (vint)vdupq_n_s32(x)
+#define vint_max(x, y) (vint)vmaxq_s32((int32x4_t)(x), (int32x4_t)(y))
+#define vint_min(x, y) (vint)vminq_s32((int32x4_t)(x), (int32x4_t)(y))
+#define vint_swap(x) (vint)vrev64q_s32((int32x4_t)(x))
 
 #define ROW(c, i, lane, rows, nv)                                                                  \
     _Pragma("GCC unroll 8") for (int v = 0; v < nv; ++v) c[i][v] =                                 \
         (vint)vdotq_laneq_s32((int32x4_t)c[i][v], column[v], rows, lane);
 
-#define STEP(c, a, b, apart, nv, turned)                                                           \
+#define STEP(c, a, B, p, nv, turned)                                                               \
     {                                                                                              \
         int8x16_t column[NV];                                                                      \
         _Pragma("GCC unroll 8") for (int v = 0; v < nv; ++v) column[v] =                           \
-            vld1q_s8((const int8_t *)(b + v * apart));                                             \
+            vld1q_s8((const int8_t *)B(p, v));                                                     \
         const int8x16_t low = vld1q_s8((const int8_t *)a);                                         \
         const int8x16_t high = vld1q_s8((const int8_t *)(a + 4));                                  \
         ROW(c, 0, 0, low, nv)                                                                      \

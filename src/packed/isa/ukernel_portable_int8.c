@@ -11,6 +11,9 @@
 
 typedef int32_t vint __attribute__((vector_size(VL * sizeof(int32_t))));
 #define vint_set(x) ((vint){x, x, x, x})
+#define vint_max(x, y) (((x) & ((x) > (y))) | ((y) & ((x) <= (y))))
+#define vint_min(x, y) (((x) & ((x) < (y))) | ((y) & ((x) >= (y))))
+#define vint_swap(x) ((vint){(x)[1], (x)[0], (x)[3], (x)[2]})
 
 /* Byte i of the quad in each lane, with its sign. */
 #define byte_of(v, i) ((vint)((v) << (24 - 8 * (i))) >> 24)

@@ -6,9 +6,10 @@
  *   VL, NV, MR      lanes of a vector, vectors of a strip, rows of a panel
  *   OFFSET          whether bytes of B are b + 128
  *   vint, vint_set(x)   a vector of VL int32_t, as gcc and clang know them
- *   STEP(c, a, b, apart, nv, turned)
- *                   adds the products of one quad of K to c[MR][nv]: a[0 .. MR - 1] by nv vectors
- *                   of B, which are `apart` quads apart; turned: A has the offset, and not B.
+ *   vint_max(x, y), vint_min(x, y), vint_swap(x)    lanes 2 j and 2 j + 1 change their places
+ *   STEP(c, a, B, p, nv, turned)
+ *                   adds the products of quad p of K to c[MR][nv]: a[0 .. MR - 1] by the vectors of
+ *                   B at B(p, 0 .. nv - 1); turned: A has the offset, and not B.
  *                   Need not be defined where there are
  *   vint_load(p), dot(sum, b, a, turned)    sum + the products of the quads in b and a
  *   quads_supported()
@@ -19,17 +20,16 @@
 #include "packed/isa/quads.h"
 
 #define NR (NV * VL)
-#define AHEAD 8                 /* a strip comes from L2: 8 steps are longer than its latency */
 #define JOINED(a, b) a##b
 #define JOIN(a, b) JOINED(a, b)
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
 
 #ifndef STEP
-#define STEP(c, a, b, apart, nv, turned)                                                           \
+#define STEP(c, a, B, p, nv, turned)                                                               \
     {                                                                                              \
         vint column[NV];                                                                           \
-        _Pragma("GCC unroll 8") for (int v = 0; v < nv; ++v) column[v] = vint_load(b + v * apart); \
+        _Pragma("GCC unroll 8") for (int v = 0; v < nv; ++v) column[v] = vint_load(B(p, v));       \
         _Pragma("GCC unroll 8") for (int i = 0; i < MR; ++i) {                                     \
             const vint row = vint_set((int32_t)a[i]);                                              \
             _Pragma("GCC unroll 8") for (int v = 0; v < nv; ++v) c[i][v] =                         \
@@ -80,27 +80,47 @@ INLINE void write_part(const gemm_quads_tile *t, int i, int j, vint sums, size_t
     }
 }
 
-INLINE void compute(const gemm_quads_tile *t, const int nv)
+/* Row i, pooled. */
+INLINE void write_pooled(const gemm_quads_tile *t, int i, vint above, vint below)
+{
+    const bool falls = t->scale[i] < 0;
+    const vint x = falls ? vint_min(above, below) : vint_max(above, below), y = vint_swap(x);
+    float maxima[VL], *const to = t->c + (size_t)i * t->ldc;
+    const floats f = finish(t, i, falls ? vint_min(x, y) : vint_max(x, y));
+    memcpy(maxima, &f, sizeof f);
+    if (t->cols == VL)
+        for (int j = 0; j < VL / 2; ++j) to[j] = maxima[2 * j];
+    else
+        for (int j = 0; j < t->cols / 2; ++j) to[j] = maxima[2 * j];
+}
+
+#define B_OF_TILE(p, v) (t->b + (pooled && (v) ? t->below : t->at)[p] + (pooled ? 0 : (v) * VL))
+
+INLINE void compute(const gemm_quads_tile *t, const int nv, const bool pooled)
 {
     vint c[MR][NV];
-    const gemm_quad *a = t->a, *b = t->b;
+    const gemm_quad *a = t->a;
 #pragma GCC unroll 8
     for (int i = 0; i < MR; ++i)
 #pragma GCC unroll 8
         for (int v = 0; v < nv; ++v) c[i][v] = vint_set(t->start[i]);
 #ifdef ALL_STEPS
-    ALL_STEPS(c, a, MR, b, NR, VL, t->quads, nv);
+    ALL_STEPS(c, a, MR, B_OF_TILE, t->quads, nv);
 #else
-    for (int p = 0; p < t->quads; ++p, a += MR, b += NR) {
+    for (int p = 0; p < t->quads; ++p, a += MR) {
 #pragma GCC unroll 8
-        for (int v = 0; v < nv; ++v) __builtin_prefetch(b + AHEAD * NR + v * VL);
-        STEP(c, a, b, (size_t)VL, nv, false);
+        for (int v = 0; v < nv; ++v) __builtin_prefetch(B_OF_TILE(p + GEMM_QUADS_AHEAD, v));
+        STEP(c, a, B_OF_TILE, p, nv, false);
     }
 #endif
     const size_t last = (size_t)(t->cols - (nv - 1) * VL);
 #pragma GCC unroll 8
     for (int i = 0; i < MR; ++i) {
         if (i == t->rows) return;
+        if (pooled) {
+            write_pooled(t, i, c[i][0], c[i][nv - 1]);
+            continue;
+        }
 #pragma GCC unroll 8
         for (int v = 0; v < nv - 1; ++v) write_part(t, i, v * VL, c[i][v], VL);
         if (last == VL) write_part(t, i, (nv - 1) * VL, c[i][nv - 1], VL);
@@ -108,15 +128,18 @@ INLINE void compute(const gemm_quads_tile *t, const int nv)
     }
 }
 
+/* Functions of their own, because gcc 12 keeps sums on the stack where they are one. */
+#define NOINLINE static __attribute__((noinline))
+NOINLINE void tile1(const gemm_quads_tile *t) { compute(t, 1, false); }
+NOINLINE void tile2(const gemm_quads_tile *t) { compute(t, 2, false); }
+NOINLINE void tile_pooled(const gemm_quads_tile *t) { compute(t, 2, true); }
+
 static void tile(const gemm_quads_tile *t)
 {
-#if NV > 2
-    if (t->cols > 2 * VL) { compute(t, 3); return; }
-#endif
-#if NV > 1
-    if (t->cols > VL) { compute(t, 2); return; }
-#endif
-    compute(t, 1);
+    if (t->below) tile_pooled(t);
+    else if (t->cols <= VL) tile1(t);
+    else if (NV == 2 || t->cols <= 2 * VL) tile2(t);
+    else compute(t, NV, false);
 }
 
 /* ---- nchwc ---- */
@@ -135,6 +158,8 @@ INLINE floats load_floats(const float *from)
     return v;
 }
 
+#define B_OF_NCHWC(p, v) (b + (size_t)(p) * VL + (size_t)(v) * apart)
+
 /* Up to MR places from place i on, by nv vectors of channels from channel j on. */
 INLINE void compute_nchwc(const gemm_quads_nchwc *l, const int nv, int i, int j)
 {
@@ -149,9 +174,9 @@ INLINE void compute_nchwc(const gemm_quads_nchwc *l, const int nv, int i, int j)
         for (int r = 0; r < MR; ++r) c[r][v] = start;
     }
 #ifdef ALL_STEPS
-    ALL_STEPS(c, a, l->a_ld, b, VL, apart, l->quads, nv);
+    ALL_STEPS(c, a, l->a_ld, B_OF_NCHWC, l->quads, nv);
 #else
-    for (int p = 0; p < l->quads; ++p, a += l->a_ld, b += VL) STEP(c, a, b, apart, nv, true);
+    for (int p = 0; p < l->quads; ++p, a += l->a_ld) STEP(c, a, B_OF_NCHWC, p, nv, true);
 #endif
     const floats slope = same_floats(l->slope);
     const int *const at = l->at + i;
@@ -232,25 +257,9 @@ static void quantize_nchwc(int places, int base_vl, const float *x, float invers
     quantize_places(places - i, base_vl, x, inverse, zero, quads + i, ld);
 }
 
-/* Whole pieces: the rest of the last one is overwritten, by the next run or row, or is slack. */
-static void pack(const gemm_quads_pack *p, gemm_quad *strip)
-{
-    enum { PIECE = VL < 8 ? VL : 8 };
-    for (int k = 0; k < p->planes; ++k) {
-        for (int i = 0; i < p->taps; ++i, strip += NR) {
-            const gemm_quad *plane = p->first + (size_t)k * p->plane + p->tap[i];
-            for (int r = 0; r < p->runs; ++r) {
-                const gemm_quads_run run = p->run[r];
-                for (int j = 0; j < run.n; j += PIECE)
-                    memcpy(strip + run.to + j, plane + run.from + j, PIECE * sizeof *strip);
-            }
-        }
-    }
-}
-
 extern const gemm_quads JOIN(gemm_quads_, ISA);
 const gemm_quads JOIN(gemm_quads_, ISA) = {
     .name = TEXT(ISA), .base = &BASE, .mr = MR, .nr = NR, .vl = VL, .offset = OFFSET,
     .tile = tile, .nchwc = nchwc, .quantize = quantize,
-    .quantize_nchwc = quantize_nchwc, .pack = pack, .supported = quads_supported,
+    .quantize_nchwc = quantize_nchwc, .supported = quads_supported,
 };
