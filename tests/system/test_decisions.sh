@@ -59,7 +59,7 @@ steps()
 isas=
 case $what in *' packed '*) isas=$(GEMM_IMPL=packed GEMM_ISA=none "$OUT/darknet" speed cfg/yolov3-tiny.cfg 1 2>&1 | sed -n 's/.*they have: //p') ;; esac
 for isa in $isas; do
-    networks="$small $models"
+    networks="$small tests/unit/cfg/wide.cfg $models"
     [ "$isa" = generic ] || networks="$networks $(few_or_all '' "$large")"
     for row in packed packed_bf16; do
         GEMM_IMPL=$row GEMM_ISA=$isa compare "$row $isa" $networks

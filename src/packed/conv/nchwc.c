@@ -123,13 +123,15 @@ static const char *cannot_nchwc(const conv_call *c, const gemm_ukernel *u)
 /* NULL, or why the layer goes another way. */
 static const char *why_not(const conv_call *c, const gemm_ukernel *u, bool asked)
 {
-    enum { MOST_PLACES = 256 };         /* larger maps have few tail columns for their size */
+    enum { FEW_PLACES = 64, MOST_PLACES = 256 };    /* larger maps: few tails for their size */
     const char *cannot = cannot_nchwc(c, u);
+    const int places = c->h * c->w;
+    const bool few = places <= FEW_PLACES && places % u->tail_unit;
     if (cannot || asked) return cannot;
-    if (c->h * c->w > MOST_PLACES) return "large map";
-    if (c->c > 2 * u->kc) return "many channels";
+    if (places > MOST_PLACES) return "large map";
+    if (c->c > (few ? 3 : 2) * u->kc) return "many channels";
     if (u->reproducible && !packed_adds_alike(c->c, u)) return "several blocks of K elsewhere";
-    if (u->reproducible) return c->h * c->w % u->tail_unit ? NULL : "no tail";
+    if (u->reproducible) return places % u->tail_unit ? NULL : "no tail";
     return packed_adds_in_order(c, u) ? "no tail and one block of K" : NULL;
 }
 

@@ -67,6 +67,20 @@ typedef __m512 vec;
 #define vsum(v) _mm512_reduce_add_ps(v)
 #define vkeep(v) __asm__("" : "+v"(v))
 
+/* Of low halves: Zen 4 has two FMA units of 256 bits, and joins them for one FMA of 512. From
+   intrinsics the compiler would make moves between halves and vectors. */
+#ifndef PAIRS
+#define HALVES 1
+#define LOW(text, c, ...) __asm__(text : "=v"(c) : __VA_ARGS__)
+#define load_low(v, p) LOW("vmovups %1, %t0", v, "m"(*(const __m256_u *)(p)))
+#define store_low(p, v) vstore_low(p, v)
+#define multiply_low(c, a, b) LOW("vmulps %t2, %t1, %t0", c, "v"(a), "v"(b))
+#define max_low(c, x, m) LOW("vmaxps %t2, %t1, %t0", c, "v"(x), "v"(m))
+#define fma_low_to(c, a, b) __asm__("vfmadd231ps %t2, %t1, %t0" : "+v"(c) : "v"(a), "v"(b))
+#define fma_low_by(c, p, b) \
+    __asm__("vfmadd231ps %1%{1to8%}, %t2, %t0" : "+v"(c) : "m"(*(p)), "v"(b))
+#endif
+
 /* An 8 x 8 block takes 4 registers, which the tile has free beside its accumulators. It takes 8
    loads, 12 shuffles and 8 stores for 64 floats. */
 enum { BLOCK = 8 };
@@ -180,7 +194,8 @@ static inline __m512 vodds(__m512 a, __m512 b)
 
 static bool isa_supported(void)
 {
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("fma");
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("fma");
 }
 
 #include "packed/isa/ukernel_body.h"

@@ -61,6 +61,13 @@
  *
  * ukernel_tile.h adds load_some(p, n) and store_some(p, n, v): the first n floats, or all.
  *
+ * With HALVES half a vector takes half the time, and these compute the low half of their first
+ * argument. The high half may become anything.
+ *
+ *   load_low(v, p)  multiply_low(c, a, b)  max_low(c, x, m)     c = vmax(x, m)
+ *   fma_low_to(c, a, b)  fma_low_by(c, p, b)    c += a * b, and c += *p * b
+ *   store_low(p, v)
+ *
  * With DEPTHWISE_IN_ORDER, ukernel_depthwise.h needs these, which the compiler keeps in order:
  *
  *   load_vector(v, p)   v = the vector at p
@@ -111,6 +118,16 @@
 
 #ifndef vfma_to
 #define vfma_to(c, a, b) ((c) = vfma(a, b, c))
+#endif
+
+#ifndef HALVES
+#define HALVES 0
+#define load_low(v, p) ((v) = vload(p))
+#define multiply_low(c, a, b) ((c) = (a) * (b))
+#define max_low(c, x, m) ((c) = vmax(x, m))
+#define fma_low_to(c, a, b) vfma_to(c, a, b)
+#define fma_low_by(c, p, b) vfma_to(c, vset1(*(p)), b)
+#define store_low(p, v) vstore(p, v)
 #endif
 
 enum { NR = NV * VL };

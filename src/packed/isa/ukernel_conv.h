@@ -137,10 +137,11 @@ INLINE int tap_at(const int kx, const int stride, const bool in_nchwc, int pitch
 }
 
 /*
- * A vector of `rows` outputs below each other. Each pixel is loaded once for all of them. size and
- * stride are constants, so the compiler keeps the weights in registers as far as it has some.
+ * A vector of `rows` outputs below each other, or its low half. Each pixel is loaded once for all
+ * of them. size and stride are constants, so the compiler keeps the weights in registers as far as
+ * it has some.
  */
-INLINE void depthwise_vectors(const int rows, const int size, const int stride,
+INLINE void depthwise_vectors(const bool half, const int rows, const int size, const int stride,
                               const bool in_nchwc, const float *in, int pitch, const vec *weights,
                               vec acc[GEMM_DEPTHWISE_ROWS])
 {
@@ -150,12 +151,16 @@ INLINE void depthwise_vectors(const int rows, const int size, const int stride,
     for (int i = 0; i < (rows - 1) * stride + size; ++i, in += pitch) {
         UNROLL
         for (int kx = 0; kx < size; ++kx) {
-            const vec pixels = vload(in + tap_at(kx, stride, in_nchwc, pitch));
+            const float *at = in + tap_at(kx, stride, in_nchwc, pitch);
+            vec pixels;
+            if (half) load_low(pixels, at);
+            else pixels = vload(at);
             UNROLL
             for (int r = 0; r < rows; ++r) {
                 const int ky = i - r * stride;
                 if (ky < 0 || ky >= size) continue;
-                acc[r] = vfma(weights[ky * size + kx], pixels, acc[r]);
+                if (half) fma_low_to(acc[r], weights[ky * size + kx], pixels);
+                else acc[r] = vfma(weights[ky * size + kx], pixels, acc[r]);
             }
         }
     }
@@ -230,7 +235,7 @@ INLINE void depthwise_rows(const gemm_depthwise *d, const int rows, const int si
         const int from = last < 0 ? 0 : lesser(x, last);
         vec acc[GEMM_DEPTHWISE_ROWS];
         if (size) {
-            depthwise_vectors(rows, size, stride, false, in + from, pitch, kept, acc);
+            depthwise_vectors(false, rows, size, stride, false, in + from, pitch, kept, acc);
         } else {
             depthwise_any(rows, d->size, d->stride, false, in + from, pitch, weights, acc);
         }

@@ -9,10 +9,22 @@
 
 /* ---- depthwise ---- */
 
-/* Output rows y .. y + rows - 1. */
-INLINE void nchwc_depthwise_rows(const gemm_nchwc_depthwise *d, const int rows, const int size,
-                                 const int stride, const vec *kept, const vec scale,
-                                 const vec shift, int y)
+INLINE void nchwc_depthwise_store(const activation f, const bool half, const int rows, vec scale,
+                                  vec shift, vec slope, float *y, int row, const vec *acc)
+{
+    if (!half) {
+        depthwise_store(f, rows, scale, shift, slope, y, row, false, acc);
+        return;
+    }
+    UNROLL
+    for (int r = 0; r < rows; ++r)
+        store_low(y + (size_t)r * row, finish_low(f, scale, acc[r], shift, slope));
+}
+
+/* Output rows y .. y + rows - 1. half: of at most VL / 2 channels. */
+INLINE void nchwc_depthwise_rows(const bool half, const gemm_nchwc_depthwise *d, const int rows,
+                                 const int size, const int stride, const vec *kept,
+                                 const vec scale, const vec shift, int y)
 {
     const bool leaky = d->slope > 0;
     const vec slope = vset1(d->slope);
@@ -22,15 +34,16 @@ INLINE void nchwc_depthwise_rows(const gemm_nchwc_depthwise *d, const int rows, 
     for (int x = 0; x < d->out_w; ++x, in += d->stride * VL, out += VL) {
         vec acc[GEMM_DEPTHWISE_ROWS];
         if (size) {
-            depthwise_vectors(rows, size, stride, true, in, d->pitch, kept, acc);
+            depthwise_vectors(half, rows, size, stride, true, in, d->pitch, kept, acc);
         } else {
             depthwise_any(rows, d->size, d->stride, true, in, d->pitch, d->weights, acc);
         }
-        BY_SLOPE(leaky, depthwise_store, rows, scale, shift, slope, out, row, false, acc);
+        BY_SLOPE(leaky, nchwc_depthwise_store, half, rows, scale, shift, slope, out, row, acc);
     }
 }
 
-INLINE void nchwc_depthwise_group(const gemm_nchwc_depthwise *d, const int size, const int stride)
+INLINE void nchwc_depthwise_some(const bool half, const gemm_nchwc_depthwise *d, const int size,
+                                 const int stride)
 {
     enum { MOST_KEPT = 25, ROWS = GEMM_DEPTHWISE_ROWS };
     vec kept[MOST_KEPT];
@@ -40,12 +53,18 @@ INLINE void nchwc_depthwise_group(const gemm_nchwc_depthwise *d, const int size,
     const vec scale = d->scale ? load_some(d->scale, d->channels) : vset1(1);
     int y = 0;
     for (; y + ROWS <= d->rows; y += ROWS)
-        nchwc_depthwise_rows(d, ROWS, size, stride, kept, scale, shift, y);
+        nchwc_depthwise_rows(half, d, ROWS, size, stride, kept, scale, shift, y);
     if (y + 2 <= d->rows) {
-        nchwc_depthwise_rows(d, 2, size, stride, kept, scale, shift, y);
+        nchwc_depthwise_rows(half, d, 2, size, stride, kept, scale, shift, y);
         y += 2;
     }
-    if (y < d->rows) nchwc_depthwise_rows(d, 1, size, stride, kept, scale, shift, y);
+    if (y < d->rows) nchwc_depthwise_rows(half, d, 1, size, stride, kept, scale, shift, y);
+}
+
+INLINE void nchwc_depthwise_group(const gemm_nchwc_depthwise *d, const int size, const int stride)
+{
+    if (HALVES && size && d->channels <= VL / 2) nchwc_depthwise_some(true, d, size, stride);
+    else nchwc_depthwise_some(false, d, size, stride);
 }
 
 #define NCHWC_DEPTHWISE(size, stride, compute)                                                     \

@@ -7,7 +7,8 @@
  *
  * A layer is a product whose rows are places and whose columns are channels. A tile is NCHWC_PLACES
  * places by up to NV groups. With fewer groups it has more places, because otherwise each sum would
- * have to wait for the step before.
+ * have to wait for the step before. With HALVES a last group of at most VL / 2 channels is half a
+ * vector. What lies behind it is then not written.
  */
 
 #ifndef NCHWC_PLACES
@@ -24,12 +25,37 @@ enum { GROUP_STEPS = VL };
 
 #ifdef OWN_NCHWC_STEPS
 #include OWN_NCHWC_STEPS
+#define NCHWC_STEPS(half, ...) nchwc_steps(__VA_ARGS__)
 #else
 
-/* One k: acc += (places of A) * (channels of B). */
-INLINE void nchwc_step(const int places, const int nv, const float *a, const int apart,
-                       const float *b, vec acc[MOST_PLACES][NV])
+/* One k: acc += (places of A) * (channels of B), of the last group only the low half. */
+INLINE void nchwc_half_step(const int places, const int nv, const float *a, const int apart,
+                            const float *b, vec acc[MOST_PLACES][NV])
 {
+    const int last = nv - 1;
+    vec row[NV];
+    UNROLL
+    for (int v = 0; v < last; ++v) row[v] = vload(b + v * VL);
+    load_low(row[last], b + last * VL);
+    UNROLL
+    for (int i = 0; i < places; ++i) {
+        const float *at = a + i * apart;
+        const vec ai = last ? vset1(*at) : vzero();
+        UNROLL
+        for (int v = 0; v < last; ++v) vfma_to(acc[i][v], ai, row[v]);
+        if (last) fma_low_to(acc[i][last], ai, row[last]);
+        else fma_low_by(acc[i][last], at, row[last]);
+    }
+}
+
+/* The same, or of all groups. */
+INLINE void nchwc_step(const bool half, const int places, const int nv, const float *a,
+                       const int apart, const float *b, vec acc[MOST_PLACES][NV])
+{
+    if (half) {
+        nchwc_half_step(places, nv, a, apart, b, acc);
+        return;
+    }
 #ifdef outer_product
     const float *column[MOST_PLACES], *row[NV];
     UNROLL
@@ -51,7 +77,7 @@ INLINE void nchwc_step(const int places, const int nv, const float *a, const int
 }
 
 /* All steps of a tile, from place i on. In nchwc the steps of a group have constant offsets. */
-INLINE void nchwc_steps(const gemm_nchwc *l, const int places, const int nv,
+INLINE void nchwc_steps(const bool half, const gemm_nchwc *l, const int places, const int nv,
                         const gemm_nchwc_source source, int i, const float *b,
                         vec acc[MOST_PLACES][NV])
 {
@@ -60,24 +86,25 @@ INLINE void nchwc_steps(const gemm_nchwc *l, const int places, const int nv,
     int k = 0;
     if (source == GEMM_ROWS) {
         const float *a = l->a + i;
-        for (; k < K; ++k, a += ld, b += nv * VL) nchwc_step(places, nv, a, 1, b, acc);
+        for (; k < K; ++k, a += ld, b += nv * VL) nchwc_step(half, places, nv, a, 1, b, acc);
     } else {
         enum { STEPS = GROUP_STEPS };
         const float *a = l->a + (size_t)i * STEPS;
         for (; k + STEPS <= K; k += STEPS, a += ld, b += STEPS * nv * VL) {
             UNROLL
             for (int q = 0; q < STEPS; ++q)
-                nchwc_step(places, nv, a + q, STEPS, b + q * nv * VL, acc);
+                nchwc_step(half, places, nv, a + q, STEPS, b + q * nv * VL, acc);
         }
-        for (; k < K; ++k, ++a, b += nv * VL) nchwc_step(places, nv, a, STEPS, b, acc);
+        for (; k < K; ++k, ++a, b += nv * VL) nchwc_step(half, places, nv, a, STEPS, b, acc);
     }
 }
 
+#define NCHWC_STEPS nchwc_steps
 #endif
 
 /* The sums of places i .. i + places - 1 of nv groups, the first of which is `group`, go to C. */
-INLINE void nchwc_store(const activation f, const gemm_nchwc *l, const int places, const int nv,
-                        int i, int group, vec acc[MOST_PLACES][NV])
+INLINE void nchwc_store(const activation f, const bool half, const gemm_nchwc *l, const int places,
+                        const int nv, int i, int group, vec acc[MOST_PLACES][NV])
 {
     const vec slope = vset1(l->slope);
     const int *at = l->at + i;
@@ -89,52 +116,60 @@ INLINE void nchwc_store(const activation f, const gemm_nchwc *l, const int place
         float *const c = l->c + (size_t)(group + v) * l->c_ld;
         UNROLL
         for (int r = 0; r < places; ++r) {
-            vstore(c + at[r], activate(f, vfma(scale, acc[r][v], shift), slope));
+            if (half && v == nv - 1)
+                store_low(c + at[r], finish_low(f, scale, acc[r][v], shift, slope));
+            else vstore(c + at[r], activate(f, vfma(scale, acc[r][v], shift), slope));
         }
     }
 }
 
-INLINE void nchwc_tile(const gemm_nchwc *l, const int places, const int nv,
+INLINE void nchwc_tile(const bool half, const gemm_nchwc *l, const int places, const int nv,
                        const gemm_nchwc_source source, int i, int group, const float *b)
 {
     vec acc[MOST_PLACES][NV];
     clear(places, nv, acc);
-    nchwc_steps(l, places, nv, source, i, b, acc);
-    if (l->slope == 1) nchwc_store(LINEAR, l, places, nv, i, group, acc);
-    else BY_SLOPE(l->slope > 0, nchwc_store, l, places, nv, i, group, acc);
+    NCHWC_STEPS(half, l, places, nv, source, i, b, acc);
+    if (l->slope == 1) nchwc_store(LINEAR, half, l, places, nv, i, group, acc);
+    else BY_SLOPE(l->slope > 0, nchwc_store, half, l, places, nv, i, group, acc);
 }
 
-/* Places from .. to - 1. The last tile ends with them, and so overlaps the one before it. */
-INLINE void nchwc_strip(const gemm_nchwc *l, const int nv, const gemm_nchwc_source source,
-                        int from, int to, int group, const float *b)
+/* Places from .. to - 1. The last tile ends with them, and so overlaps the one before it. So few
+   that CHAIN for each are fewer FMAs than a tile's go one by one: a chain of FMAs, each of which
+   waits for the one before, takes as long as CHAIN times as many that do not wait. */
+INLINE void nchwc_strip(const bool half, const gemm_nchwc *l, const int nv,
+                        const gemm_nchwc_source source, int from, int to, int group,
+                        const float *b)
 {
-    const int places = NCHWC_PLACES(nv);
-    if (to < places) {
-        for (; from < to; ++from) nchwc_tile(l, 1, nv, source, from, group, b);
-        return;
-    }
-    for (; from < to; from += places) {
-        nchwc_tile(l, places, nv, source, lesser(from, to - places), group, b);
-    }
+    enum { CHAIN = 8 };
+    const int places = NCHWC_PLACES(nv), few = to < places ? to : (places * nv - 1) / CHAIN;
+    for (; to - from > few; from += places)
+        nchwc_tile(half, l, places, nv, source, lesser(from, to - places), group, b);
+    for (; from < to; ++from) nchwc_tile(half, l, 1, nv, source, from, group, b);
 }
 
-#define NCHWC_NAME(from, v) JOIN(gemm_packed_##from##_to_nchwc_##v##__, ISA)
-#define NCHWC(from, source, v)                                                                     \
-    static NOINLINE TILE_TUNING void NCHWC_NAME(from, v)(const gemm_nchwc *l, int first, int end,  \
-                                                         int group, const float *b)                \
+#define NCHWC_NAME(from, v, half) JOIN(gemm_packed_##from##_to_nchwc_##v##_##half##__, ISA)
+#define NCHWC(from, source, v, half)                                                               \
+    static NOINLINE TILE_TUNING void NCHWC_NAME(from, v, half)(                                    \
+        const gemm_nchwc *l, int first, int end, int group, const float *b)                        \
     {                                                                                              \
-        nchwc_strip(l, v, source, first, end, group, b);                                           \
+        nchwc_strip(half, l, v, source, first, end, group, b);                                     \
     }
-#define NCHWC_OF(unused, v) NCHWC(rows, GEMM_ROWS, v) NCHWC(nchwc, GEMM_NCHWC, v)
-EACH_VECS(NCHWC_OF, 0)
+#define NCHWC_OF(half, v) NCHWC(rows, GEMM_ROWS, v, half) NCHWC(nchwc, GEMM_NCHWC, v, half)
+#define FROM_ROWS(half, v) NCHWC_NAME(rows, v, half),
+#define FROM_NCHWC(half, v) NCHWC_NAME(nchwc, v, half),
+#define FROM(half)                                                                                 \
+    {                                                                                              \
+        [GEMM_ROWS] = {EACH_VECS(FROM_ROWS, half)}, [GEMM_NCHWC] = {EACH_VECS(FROM_NCHWC, half)}   \
+    }
 
 typedef void nchwc_fn(const gemm_nchwc *, int first, int end, int group, const float *b);
-#define FROM_ROWS(unused, v) NCHWC_NAME(rows, v),
-#define FROM_NCHWC(unused, v) NCHWC_NAME(nchwc, v),
-static nchwc_fn *const nchwc_from[][NV] = {
-    [GEMM_ROWS] = {EACH_VECS(FROM_ROWS, 0)},
-    [GEMM_NCHWC] = {EACH_VECS(FROM_NCHWC, 0)},
-};
+EACH_VECS(NCHWC_OF, 0)
+#if HALVES
+EACH_VECS(NCHWC_OF, 1)
+static nchwc_fn *const nchwc_from[][2][NV] = {FROM(0), FROM(1)};
+#else
+static nchwc_fn *const nchwc_from[][2][NV] = {FROM(0)};
+#endif
 
 /* Places from .. to - 1 times all channels. The strips of b are `strip` steps of K long. */
 INLINE void nchwc_places(const gemm_nchwc *l, int from, int to, int strip)
@@ -142,8 +177,8 @@ INLINE void nchwc_places(const gemm_nchwc *l, int from, int to, int strip)
     const int groups = (l->channels + VL - 1) / VL;
     const float *b = l->b;
     for (int group = 0; group < groups; group += NV) {
-        const int nv = lesser(NV, groups - group);
-        nchwc_from[l->source][nv - 1](l, from, to, group, b);
+        const int nv = lesser(NV, groups - group), left = l->channels - (group + nv - 1) * VL;
+        nchwc_from[HALVES && left <= VL / 2][l->source][nv - 1](l, from, to, group, b);
         b += (size_t)strip * nv * VL;
     }
 }

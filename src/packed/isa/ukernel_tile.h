@@ -64,6 +64,17 @@ INLINE vec activate(const activation f, vec x, vec slope)
     return f == LEAKY ? vmax(x, slope * x) : vif_positive(x, slope * x);
 }
 
+/* f(scale * acc + shift) of low halves. */
+INLINE vec finish_low(const activation f, vec scale, vec acc, vec shift, vec slope)
+{
+    vec x = shift, m;
+    fma_low_to(x, scale, acc);
+    if (f != LEAKY) return activate(f, x, slope);
+    multiply_low(m, slope, x);
+    max_low(x, x, m);
+    return x;
+}
+
 /* function(f, ...) with a constant f. leaky: the slope is above 0. */
 #define BY_SLOPE(leaky, function, ...)                                                             \
     ((leaky) ? function(LEAKY, __VA_ARGS__) : function(BY_SIGN, __VA_ARGS__))
