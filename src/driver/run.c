@@ -100,8 +100,10 @@ static gemm_status run_planned(const op_run *c, gemm_context *x)
     if (c->op->kind == GEMM_CHAIN) x->chain_kept = kept;
     else if (count) x->kept = kept[0];
     x->first = !c->state->prepare_first && count && c->plans[0] && gemm_plan_is_new(c->plans[0]);
+    const bool prepares = gemm_get_jobs() == GEMM_JOBS_SKIP;
+    x->at_once = c->state->prepare_first || prepares || (gemm_is_apart() && !x->first);
     const gemm_status status = gemm_op_call(c->op, c->variant, x);
-    const bool done = status == GEMM_DONE, prepares = gemm_get_jobs() == GEMM_JOBS_SKIP;
+    const bool done = status == GEMM_DONE;
     if (done && prepares) touch_output(c->op);
     for (int i = 0; i < count; ++i)
         if (c->plans[i]) gemm_plan_count(c->plans[i], done && !prepares, x->first);
