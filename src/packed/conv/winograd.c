@@ -24,7 +24,7 @@
  *   strips    a chunk is a strip of tiles. Its V and M stay in L2 and never exist whole
  *   phases    V, then M, then Y of one or more whole images, each cut into chunks. For small maps,
  *             whose tiles are too few for strips but whose U is large
- *   in cache  V, then for each vector of filters all that follows. Its U stays in L2 and is made
+ *   in cache  V, then for some filters at a time all that follows. Their U stays in L2 and is made
  *             again at each call. For a layer whose U would go by phases and is not whole: to write
  *             it to new memory takes as long as some passes. So the first call keeps nothing, and
  *             each of the next ones keeps one block of U
@@ -351,50 +351,70 @@ static void compute_y(void *arg, int chunk, void *scratch)
 
 /* ---- in cache ---- */
 
-/* M of a vector of filters has short rows. */
-static layout narrow_layout(const layer *l)
+/* The filters of a chunk, which are a strip of U or divide it. One vector is enough where a tile has
+   accumulators for the latency of the FMA. */
+static int group_of(const layer *l)
+{
+    enum { ACCUMULATORS = 8 };
+    return l->u->mr < ACCUMULATORS ? l->width : l->u->vl;
+}
+
+static layout group_layout(const layer *l)
 {
     layout o = layout_of(l, l->together);
-    o.m_row = l->u->vl;
+    o.m_row = group_of(l);
     o.m_point = round_up_odd(l->together * o.m_row, LINE_FLOATS);
     return o;
 }
 
-/* U of a vector of filters, which is made where there is none. */
-typedef struct vector_u {
+/* U of the filters of a chunk: in its place, or in scratch. */
+typedef struct group_u {
     float *at;
     size_t point;
     int step;
-} vector_u;
+} group_u;
 
-static vector_u get_vector(const layer *l, int first, float *scratch)
+static group_u get_group(const layer *l, int first, int count, float *scratch)
 {
     const filter_job job = {.c = l->c, .u = l->u, .m = l->m};
-    const int block = first / l->block;
-    vector_u u = {scratch, u_point(l->c, l->u->vl), l->u->vl};
+    const int block = first / l->block, group = group_of(l);
+    group_u u = {scratch, u_point(l->c, group), group};
     if (l->U && block <= l->ready)
-        u = (vector_u){l->kept + u_at(l->c, l->u, l->m, 0, first), u_point(l->c, l->block),
-                       l->width};
-    if (!l->U || block >= l->ready) transform_filters(&job, first, u.at, u.point, u.step);
+        u = (group_u){l->kept + u_at(l->c, l->u, l->m, 0, first), u_point(l->c, l->block),
+                      l->width};
+    if (l->U && block < l->ready) return u;
+    for (int f = 0; f < count; f += l->u->vl)
+        transform_filters(&job, first + f, u.at + f, u.point, u.step);
     return u;
 }
 
-/* M and Y of a vector of filters. Scratch: the part of packed_run_here, M, U. */
-static void compute_vector(void *arg, int chunk, void *scratch)
+/* What is fetched while point p is multiplied: U of the next one, and at the end a piece of the
+   weights of this thread's next chunk. */
+static const float *fetched(const layer *l, const group_u *u, int first, int p)
+{
+    const int filter = 9 * l->c->c, pieces = ceil_div(9 * group_of(l), u->step);
+    const int next = first + l->threads * group_of(l), piece = p - (l->points - pieces);
+    if (piece < 0 || next >= l->c->n) return u->at + (p + 1) % l->points * u->point;
+    return l->c->weights + (size_t)next * filter + (size_t)piece * l->c->c * u->step;
+}
+
+/* M and Y of some filters. Scratch: the part of packed_run_here, M, U. */
+static void compute_group(void *arg, int chunk, void *scratch)
 {
     const layer *l = arg;
-    const int first = chunk * l->u->vl;
-    const layout o = narrow_layout(l);
+    const int group = group_of(l), first = chunk * group, count = min_int(group, l->c->n - first);
+    const layout o = group_layout(l);
     const gemm_tiles t = tiles_of(l, l->first, l->together);
     float *const M = (float *)scratch + V_AT;
-    const vector_u u = get_vector(l, first, M + l->points * o.m_point);
-    packed_job product = product_of(l, &o, l->together, l->u->vl, u.at, u.step);
+    const group_u u = get_group(l, first, count, M + l->points * o.m_point);
+    packed_job product = product_of(l, &o, l->together, count, u.at, u.step);
     const packed_plan plan = packed_make_plan(&product, l->u, 1);
     for (int p = 0; p < l->points; ++p) {
         product.B.strips = u.at + p * u.point;
+        product.B.after = fetched(l, &u, first, p);
         multiply(&o, p, product, &plan, l->V, M, scratch);
     }
-    write_filters(l, &o, &t, first, M - first);
+    for (int f = 0; f < count; f += l->u->vl) write_filters(l, &o, &t, first + f, M - first);
 }
 
 /* ---- by phases, and in cache ---- */
@@ -404,9 +424,9 @@ static int run_phases(layer *l)
     const conv_call *c = l->c;
     const bool in_cache = l->ready < l->blocks;
     const layout o = layout_of(l, l->together);
-    const int vectors = ceil_div(c->n, l->u->vl);
+    const int groups = ceil_div(c->n, group_of(l));
     const int v_chunks = ceil_div(c->c, CHANNELS) * ceil_div(l->together, l->v_piece);
-    const int y_chunks = vectors * ceil_div(l->together, l->y_piece);
+    const int y_chunks = ceil_div(c->n, l->u->vl) * ceil_div(l->together, l->y_piece);
     gemm_workspace *w = gemm_take_workspace(in_cache ? o.v : o.floats);
     if (!w) return -1;
     l->V = w->data;
@@ -414,7 +434,7 @@ static int run_phases(layer *l)
     int status = 0;
     for (l->first = 0; l->first < l->tiles && !status; l->first += l->together) {
         status = gemm_parallel(l->threads, v_chunks, compute_v, l);
-        if (!status && in_cache) status = gemm_parallel(l->threads, vectors, compute_vector, l);
+        if (!status && in_cache) status = gemm_parallel(l->threads, groups, compute_group, l);
         if (status || in_cache) continue;
         status = gemm_parallel(l->threads, l->points * l->blocks, compute_m, l);
         if (!status) status = gemm_parallel(l->threads, y_chunks, compute_y, l);
@@ -480,7 +500,7 @@ static bool cut_phases(layer *l)
     l->together = images_together(l) * tiles;
     l->v_piece = piece_for(l, ceil_div(l->c->c, CHANNELS));
     l->y_piece = piece_for(l, ceil_div(l->c->n, l->u->vl));
-    l->fits_cache = l->points * (narrow_layout(l).m_point + u_point(l->c, l->u->vl)) <= ROOM;
+    l->fits_cache = l->points * (group_layout(l).m_point + u_point(l->c, group_of(l))) <= ROOM;
     return tiles <= MOST_TILES && layout_of(l, tiles).floats <= MOST_FLOATS;
 }
 

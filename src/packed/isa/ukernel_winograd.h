@@ -261,9 +261,6 @@ INLINE void gather_taps(const float *g, size_t apart, int filters, int floats, f
     if (filters < VL) clear_right(filters, floats, taps, VL);
     if (filters < BLOCK) transpose_small(g, apart, filters, floats, taps, VL);
     else transpose_short(g, apart, filters, floats, taps, VL);
-    for (int i = 0; i < filters; ++i)
-        for (int q = LINE_FLOATS - 1; q < floats + LINE_FLOATS - 1; q += LINE_FLOATS)
-            __builtin_prefetch(g + i * apart + floats + q, 0, 2);
 }
 
 /* A channel of VL filters: 3x3 vectors. */
