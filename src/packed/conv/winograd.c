@@ -41,6 +41,7 @@
 #include "util/caches.h"
 #include "util/cpu.h"
 #include "util/ints.h"
+#include "util/large.h"
 #include "util/threads.h"
 #include "util/winograd.h"
 #include "util/workspace.h"
@@ -419,6 +420,9 @@ static void compute_group(void *arg, int chunk, void *scratch)
 
 /* ---- by phases, and in cache ---- */
 
+/* Of V and M of an image, and of several ones. */
+enum { MOST_FLOATS = 8 * 1024 * 1024 / sizeof(float), MOST_SHARED = 4 * MOST_FLOATS };
+
 static int run_phases(layer *l)
 {
     const conv_call *c = l->c;
@@ -427,8 +431,10 @@ static int run_phases(layer *l)
     const int groups = ceil_div(c->n, group_of(l));
     const int v_chunks = ceil_div(c->c, CHANNELS) * ceil_div(l->together, l->v_piece);
     const int y_chunks = ceil_div(c->n, l->u->vl) * ceil_div(l->together, l->y_piece);
-    gemm_workspace *w = gemm_take_workspace(in_cache ? o.v : o.floats);
+    /* one block for all layers, so that it is touched once, and in huge pages */
+    gemm_workspace *w = gemm_take_workspace(o.floats > MOST_FLOATS ? o.floats : MOST_FLOATS);
     if (!w) return -1;
+    if (gemm_get_jobs() == GEMM_JOBS_SKIP) gemm_touch(w->data, o.floats * sizeof(float));
     l->V = w->data;
     l->M = l->V + o.v;
     int status = 0;
@@ -475,9 +481,6 @@ static int piece_for(const layer *l, int groups)
 {
     return (int)round_up(ceil_div(l->together, ceil_div(l->threads, groups)), l->u->mr);
 }
-
-/* Of V and M of an image, and of several ones. */
-enum { MOST_FLOATS = 8 * 1024 * 1024 / sizeof(float), MOST_SHARED = 4 * MOST_FLOATS };
 
 /*
  * The images whose tiles are multiplied together, equally many each time. They share a reading of
