@@ -27,7 +27,7 @@
  *   in cache  V, then for some filters at a time all that follows. Their U stays in L2 and is made
  *             again at each call. For a layer whose U would go by phases and is not whole: to write
  *             it to new memory takes as long as some passes. So the first call keeps nothing, and
- *             each of the next ones keeps one block of U
+ *             each of the next ones keeps some blocks of U
  *
  * Source: Lavin, Gray, "Fast algorithms for convolutional neural networks", 2015. Strips of tiles:
  * Maji et al., "Efficient Winograd or Cook-Toom convolution kernel implementation on widely used
@@ -142,8 +142,7 @@ typedef struct layer {
     int strip, strips;          /* strips way: tiles in a strip, and strips */
     /* other ways */
     bool fits_cache;            /* the layer may go in cache */
-    int ready;                  /* in cache: so many blocks of U are made, and the next one is to be
-                                   made if U is not NULL */
+    int ready, upto;            /* in cache: so many blocks of U are made; after this call */
     int together, first;        /* tiles of the images at once; the first one of the present ones */
     int v_piece, y_piece;       /* tiles in a chunk of V and of Y: a multiple of mr */
     float *V, *M;
@@ -380,10 +379,10 @@ static group_u get_group(const layer *l, int first, int count, float *scratch)
     const filter_job job = {.c = l->c, .u = l->u, .m = l->m};
     const int block = first / l->block, group = group_of(l);
     group_u u = {scratch, u_point(l->c, group), group};
-    if (l->U && block <= l->ready)
+    if (block < l->upto)
         u = (group_u){l->kept + u_at(l->c, l->u, l->m, 0, first), u_point(l->c, l->block),
                       l->width};
-    if (l->U && block < l->ready) return u;
+    if (block < l->ready) return u;
     for (int f = 0; f < count; f += l->u->vl)
         transform_filters(&job, first + f, u.at + f, u.point, u.step);
     return u;
@@ -570,10 +569,11 @@ static bool plan_layer(layer *l)
     return true;
 }
 
-/* Sets l->U, of which l->ready blocks are made. NULL: all of it is made in cache. *made is NULL, or
-   counts them. The caller frees *own. Returns false without memory. */
+/* Sets l->U, of which l->ready blocks are made. NULL: all is made in cache. *made is NULL, or counts
+   the blocks. The caller frees *own. Returns false without memory. */
 static bool find_filters(layer *l, const gemm_context *x, void **own, int **made)
 {
+    enum { CALLS = 6 };         /* so that none of them takes half as long again as later ones */
     const filter_job job = {l->c, l->u, l->m, l->threads, NULL};
     const packed_form form = form_of(l->c, l->u, l->m);
     const bool keeps = x->kept && form.bytes < x->kept->room;
@@ -582,7 +582,8 @@ static bool find_filters(layer *l, const gemm_context *x, void **own, int **made
     if (at_once) l->kept = packed_keep(x->kept, &form, &job, own);
     else l->kept = x->first || !keeps ? NULL : packed_keep_parts(x->kept, &form, made);
     l->U = l->kept;
-    l->ready = at_once ? l->blocks : *made ? **made : 0;
+    l->ready = at_once ? l->blocks : *made ? min_int(l->blocks, **made) : 0;
+    l->upto = *made ? min_int(l->blocks, l->ready + ceil_div(l->blocks, CALLS)) : l->ready;
     return l->U || !at_once;
 }
 
@@ -601,7 +602,7 @@ static int run_winograd(const conv_call *c, const layer_call *shortcut,
                            : run_phases(&l);
     free(own);
     if (status) return status;
-    if (made && *made < l.blocks) *made = l.ready + 1 < l.blocks ? l.ready + 1 : PACKED_WHOLE;
+    if (made) *made = l.upto < l.blocks ? l.upto : PACKED_WHOLE;
     context->note->transform = gemm_winograd_transform(l.m);
     return 0;
 }
