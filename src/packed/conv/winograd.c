@@ -351,8 +351,8 @@ static void compute_y(void *arg, int chunk, void *scratch)
 
 /* ---- in cache ---- */
 
-/* The filters of a chunk, which are a strip of U or divide it. One vector is enough where a tile has
-   accumulators for the latency of the FMA. */
+/* The filters of a chunk, which are a strip of U or divide it. One vector is enough where a tile of
+   it has accumulators for the latency of the FMA. */
 static int group_of(const layer *l)
 {
     enum { ACCUMULATORS = 8 };
@@ -569,8 +569,8 @@ static bool plan_layer(layer *l)
     return true;
 }
 
-/* Sets l->U, of which l->ready blocks are made. NULL: all is made in cache. *made is NULL, or counts
-   the blocks. The caller frees *own. Returns false without memory. */
+/* Sets l->U, of which l->ready blocks are made. NULL: all is made in cache. *made is NULL, or
+   counts the blocks. The caller frees *own. Returns false without memory. */
 static bool find_filters(layer *l, const gemm_context *x, void **own, int **made)
 {
     enum { CALLS = 6 };         /* so that none of them takes half as long again as later ones */
