@@ -255,6 +255,7 @@ typedef struct gemm_context {
     bool direct;                /* no algorithm with fewer multiplications and larger errors */
     bool first;                 /* the first call of a layer: what pays only when it is called again
                                    is not prepared */
+    bool at_once;               /* what is kept is prepared in this call, not in several ones */
     const char *way;            /* the way that a row with several shall go where it can, or NULL */
     struct gemm_cl_probe *probe;        /* of `cl`: a form that is measured (cl/form.h); or NULL */
     const struct gemm_scale *scale;     /* of a calibrated row: that of the layer's input

@@ -454,6 +454,7 @@ int main(int argc, char **argv)
     static ab_run run = {.o = &o};
     parse_options(&o, argc, argv);
     if (o.check) return AB_DONE;
+    setenv("GEMM_PREPARE", "first", 0);     /* else some more images prepare a part each */
     clean_run = &run;
     atexit(remove_work);
     prepare(&run, &o);

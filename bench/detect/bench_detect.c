@@ -217,6 +217,7 @@ static void count_pass(contestant *c, int threads)
 
 static void time_contestants(int threads)
 {
+    gemm_set_prepare_first(true);       /* no later pass prepares a part */
     for (int i = 0; i < contestant_count; ++i) {
         contestant *c = &contestants[i];
         count_pass(c, threads);
@@ -289,6 +290,7 @@ static bool answer(const subject *s, const char *command)
         write_floats(command + 4, values, n);
         free(values);
     } else if (!strncmp(command, "turn ", 5) && gemm_parse_int(command + 5, 1, 1000000, &passes)) {
+        gemm_set_prepare_first(true);
         printf("%.6f\n", subject_turn(s, passes));
     } else if (!strcmp(command, "first")) {
         print_first(s);

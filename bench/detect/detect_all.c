@@ -149,6 +149,7 @@ static void measure_row(void *variant, FILE *out)
     snprintf(report.unusable, sizeof report.unusable, "%s", reason ? reason : "");
     double seconds[picture_count];
     if (!reason) gemm_set_variant(v);
+    gemm_set_prepare_first(true);       /* no later pass prepares a part */
     own_memory();
     for (int i = 0; i < picture_count && !reason; ++i) {
         result r = predict(&pictures[i]);

@@ -29,7 +29,7 @@ for number in "N=$N" "PROCESSES=$PROCESSES"; do
     esac
 done
 
-export GEMM_THREADS=1
+export GEMM_THREADS=1 GEMM_PREPARE="${GEMM_PREPARE:-first}"   # else each image prepares a part
 # Darknet writes predictions.jpg where it runs, and reads cfg/ and data/ there.
 mkdir -p "$folder/run"
 ln -sfn "$PWD/cfg" "$folder/run/cfg"

@@ -187,6 +187,7 @@ static void tune(const char *argument, image picture)
     double ratios[MOST];
     if (!list) exit(1);
     gemm_auto_measure(true);
+    gemm_set_prepare_first(true);       /* no later pass prepares a part */
     gemm_set_variant(gemm_find("packed"));
     const subject plain = make_silently(argument, picture);
     const gemm_variant *mix = gemm_find("auto");

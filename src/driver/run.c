@@ -89,6 +89,15 @@ static void touch_output(const gemm_op *op)
     gemm_touch(output.data, output.bytes);
 }
 
+/* A preparation leaves them to the pass, because their filters would be in memory beside those of
+   all other layers. */
+static bool has_many_weights(const gemm_op *op)
+{
+    enum { MOST = 1 << 19 };
+    const conv_call *c = op->kind == GEMM_CONVOLUTION ? op->conv : NULL;
+    return c && (double)c->n * gemm_conv_taps(c) > MOST;
+}
+
 /* With what the plans keep. They are counted again behind the run. */
 static gemm_status run_planned(const op_run *c, gemm_context *x)
 {
@@ -100,8 +109,11 @@ static gemm_status run_planned(const op_run *c, gemm_context *x)
     if (c->op->kind == GEMM_CHAIN) x->chain_kept = kept;
     else if (count) x->kept = kept[0];
     x->first = !c->state->prepare_first && count && c->plans[0] && gemm_plan_is_new(c->plans[0]);
-    const gemm_status status = gemm_op_call(c->op, c->variant, x);
-    const bool done = status == GEMM_DONE, prepares = gemm_get_jobs() == GEMM_JOBS_SKIP;
+    const bool prepares = gemm_get_jobs() == GEMM_JOBS_SKIP;
+    x->at_once = c->state->prepare_first || (gemm_is_apart() && !x->first);
+    const gemm_status status = prepares && has_many_weights(c->op)
+                                   ? GEMM_DONE : gemm_op_call(c->op, c->variant, x);
+    const bool done = status == GEMM_DONE;
     if (done && prepares) touch_output(c->op);
     for (int i = 0; i < count; ++i)
         if (c->plans[i]) gemm_plan_count(c->plans[i], done && !prepares, x->first);

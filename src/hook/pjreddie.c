@@ -176,15 +176,13 @@ int hook_forward(network *whole, network *net)
 
 void hook_prepare(network *whole, const int *until)
 {
-    enum { MOST_WEIGHTS = 1 << 19 };
     network net = *whole;
     int last;
     if (!gemm_prepare(1)) return;
     for (net.index = 0; net.index < net.n; net.index = last + 1) {
         const layer *l = &net.layers[net.index];
-        const int takes = l->type == CONVOLUTIONAL && l->nweights <= MOST_WEIGHTS;
         if (until && __atomic_load_n(until, __ATOMIC_RELAXED)) break;
-        last = takes ? hook_take(net, l->output) : -1;
+        last = l->type == CONVOLUTIONAL ? hook_take(net, l->output) : -1;
         if (last < 0) last = net.index;
         net.input = net.layers[last].output;
     }

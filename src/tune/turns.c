@@ -203,6 +203,7 @@ static bool begin_contest(contest *t)
     t->context = *t->from;
     t->context.note = &t->note;
     t->context.first = false;       /* the steady state is measured */
+    t->context.at_once = true;
     t->context.timed = false;
     if (!has_forms(t) && take_inputs(op, GEMM_CL_CPU_READS)) return false;
     const bool shifts = has_forms(t) && op->kind == GEMM_CONVOLUTION;

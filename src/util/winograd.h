@@ -43,7 +43,7 @@ typedef struct gemm_winograd_cost {
     double element[2];          /* to transform an element of V or M, with m = 2 and with m = 4 */
     double bytes;               /* so many bytes of filters or U come in the time of one */
     bool fetched;               /* they come while others are multiplied, not before */
-    double prepare;             /* to make an element of U, in new memory */
+    double prepare;             /* to make an element of U in a cache */
 } gemm_winograd_cost;
 
 /* The m that computes the layer fastest, 2 or 4. 0: a product without transforms does. */

@@ -15,15 +15,19 @@
  * numbered as one, so that several images share a reading of U.
  *
  *   V [point][panel of mr tiles][channel][tile]
- *   U [point][strip of filters][channel][filter]
+ *   U [block of filters][point][strip of filters][channel][filter]
  *   M [point][tile][filter]
  *
  * Points, and rows of M, begin an odd number of lines apart. Else they would share few sets of L1.
  *
- * Two ways through a layer. They give the same bits, so the number of threads may decide:
+ * Ways through a layer. They give the same bits, so the number of threads may decide:
  *   strips    a chunk is a strip of tiles. Its V and M stay in L2 and never exist whole
  *   phases    V, then M, then Y of one or more whole images, each cut into chunks. For small maps,
  *             whose tiles are too few for strips but whose U is large
+ *   in cache  V, then for some filters at a time all that follows. Their U stays in L2 and is made
+ *             again at each call. For a layer whose U would go by phases and is not whole: to write
+ *             it to new memory takes as long as some passes. So the first call keeps nothing, and
+ *             each of the next ones keeps some blocks of U
  *
  * Source: Lavin, Gray, "Fast algorithms for convolutional neural networks", 2015. Strips of tiles:
  * Maji et al., "Efficient Winograd or Cook-Toom convolution kernel implementation on widely used
@@ -37,6 +41,7 @@
 #include "util/caches.h"
 #include "util/cpu.h"
 #include "util/ints.h"
+#include "util/large.h"
 #include "util/threads.h"
 #include "util/winograd.h"
 #include "util/workspace.h"
@@ -57,9 +62,20 @@ static int strip_width(const conv_call *c, const gemm_ukernel *u)
     return even_step(c->n, u->nr, u->vl);
 }
 
-static size_t u_point(const conv_call *c, const gemm_ukernel *u)
+/* The filters in a block of U: equally many strips, of some megabytes. It depends on no setting, so
+   all calls of a layer read the same U. */
+static int block_of(const conv_call *c, const gemm_ukernel *u, int m)
 {
-    return round_up_odd((size_t)c->c * round_up(c->n, strip_width(c, u)), LINE_FLOATS);
+    enum { MOST_BYTES = 2 * 1024 * 1024 };
+    const int width = strip_width(c, u), strips = ceil_div(c->n, width);
+    const size_t strip = points_of(m) * sizeof(float) * c->c * width;
+    return even_step(strips, max_int(1, (int)(MOST_BYTES / strip)), 1) * width;
+}
+
+/* From point to point of `filters` filters. */
+static size_t u_point(const conv_call *c, int filters)
+{
+    return round_up_odd((size_t)c->c * filters, LINE_FLOATS);
 }
 
 /* ---- U ---- */
@@ -71,33 +87,44 @@ typedef struct filter_job {
     float *U;
 } filter_job;
 
-/* Filters vl * chunk and on. */
-static void transform_filters(void *arg, int chunk, void *scratch)
+/* Where U of a point has this filter, a multiple of vl. */
+static size_t u_at(const conv_call *c, const gemm_ukernel *u, int m, int point, int filter)
+{
+    const int block = block_of(c, u, m), width = strip_width(c, u), i = filter % block;
+    return (filter / block * points_of(m) + point) * u_point(c, block) +
+           (size_t)(i / width) * width * c->c + i % width;
+}
+
+/* Up to vl filters from `first` on. `point` and `step` are as in gemm_winograd_kernels. */
+static void transform_filters(const filter_job *j, int first, float *U, size_t point, int step)
+{
+    const conv_call *c = j->c;
+    const int filter = 9 * c->c;
+    j->u->winograd.filters(j->m, c->weights + (size_t)first * filter, filter,
+                           min_int(j->u->vl, c->n - first), c->c, U, point, step);
+}
+
+static void transform_chunk(void *arg, int chunk, void *scratch)
 {
     (void)scratch;
     const filter_job *j = arg;
-    const conv_call *c = j->c;
-    const gemm_ukernel *u = j->u;
-    const int f = chunk * u->vl, width = strip_width(c, u), filters = 9 * c->c;
-    float *U = j->U + (size_t)(f / width) * width * c->c + f % width;
-    u->winograd.filters(j->m, c->weights + (size_t)f * filters, filters,
-                        min_int(u->vl, c->n - f), c->c, U, u_point(c, u), width);
+    const int first = chunk * j->u->vl;
+    transform_filters(j, first, j->U + u_at(j->c, j->u, j->m, 0, first),
+                      u_point(j->c, block_of(j->c, j->u, j->m)), strip_width(j->c, j->u));
 }
 
 static bool make_filters(void *U, const void *job)
 {
     filter_job j = *(const filter_job *)job;
     j.U = U;
-    return !gemm_parallel(j.threads, ceil_div(j.c->n, j.u->vl), transform_filters, &j);
+    return !gemm_parallel(j.threads, ceil_div(j.c->n, j.u->vl), transform_chunk, &j);
 }
 
-/* NULL without memory. The caller frees *own. */
-static const float *get_filters(const conv_call *c, int m, const gemm_context *x, void **own)
+static packed_form form_of(const conv_call *c, const gemm_ukernel *u, int m)
 {
-    const filter_job job = {c, x->isa, m, x->threads, NULL};
-    const packed_form form = {x->isa, m, points_of(m) * u_point(c, x->isa) * sizeof(float),
-                              make_filters};
-    return packed_keep(x->kept, &form, &job, own);
+    const int block = block_of(c, u, m);
+    const size_t floats = ceil_div(c->n, block) * points_of(m) * u_point(c, block);
+    return (packed_form){u, m, floats * sizeof(float), make_filters};
 }
 
 /* ---- a layer ---- */
@@ -106,18 +133,21 @@ typedef struct layer {
     const conv_call *c;
     const gemm_ukernel *u;
     const float *U;
+    float *kept;                /* U where it may be written, or NULL */
     int threads, m, points;
     int across, down, tiles;    /* in a row; rows of an image; in all images */
     int width;                  /* filters in a strip of U */
-    bool by_strips;             /* else by phases */
+    int block, blocks;          /* filters in a block of U, and blocks */
+    bool by_strips;             /* else by phases, or in cache */
     int strip, strips;          /* strips way: tiles in a strip, and strips */
-    /* phases way */
+    /* other ways */
+    bool fits_cache;            /* the layer may go in cache */
+    int ready, upto;            /* in cache: so many blocks of U are made; after this call */
     int together, first;        /* tiles of the images at once; the first one of the present ones */
-    int block, blocks;          /* filters that are multiplied at once, and blocks */
     int v_piece, y_piece;       /* tiles in a chunk of V and of Y: a multiple of mr */
     float *V, *M;
     const layer_call *shortcut; /* NULL: none */
-    packed_plan whole, last;    /* of a product: a strip or a block, and the last one */
+    packed_plan whole, last;    /* of a product with a block of U, and with the last one */
 } layer;
 
 /* Where V and M of a number of tiles lie, in floats. */
@@ -156,26 +186,31 @@ static void transform_channel(const layer *l, const layout *o, const gemm_tiles 
                          V + channel * l->u->panel_row, o->v_point, o->v_panel, scratch);
 }
 
-/* U at a point, from the strip of filter `first` on. */
 static const float *strips_of(const layer *l, int point, int first)
 {
-    return l->U + point * u_point(l->c, l->u) + (size_t)first * l->c->c;
+    return l->U + u_at(l->c, l->u, l->m, point, first);
 }
 
-/* M = VT U at a point, for `count` filters from `first` on, a multiple of the strips' width.
-   Without its A and C. */
-static packed_job product_of(const layer *l, const layout *o, int point, int first, int count,
-                             int tiles)
+/* M = VT U at a point, for `count` filters whose U is strips of `width`. Without its A and C. */
+static packed_job product_of(const layer *l, const layout *o, int tiles, int count,
+                             const float *strips, int width)
 {
     return (packed_job){
         .M = tiles, .N = round_up(count, l->u->vl), .K = l->c->c,
         .a_row = 1,
         .a_step = l->u->panel_row,
         .a_panel = o->v_panel,
-        .B = {.strips = strips_of(l, point, first), .ld = l->width},
+        .B = {.strips = strips, .ld = width},
         .ldc = o->m_row,
         .epilogue = {.alpha = 1, .overwrite = true},
     };
+}
+
+/* The same for the block of U from filter `first` on. */
+static packed_job block_product(const layer *l, const layout *o, int tiles, int point, int first)
+{
+    return product_of(l, o, tiles, min_int(l->block, l->c->n - first), strips_of(l, point, first),
+                      l->width);
 }
 
 static void multiply(const layout *o, int point, packed_job product,
@@ -239,6 +274,22 @@ static void transform_strip(const layer *l, const layout *o, int first, int coun
     }
 }
 
+/* M of the filters of a block, from `first` on. */
+static void multiply_block(const layer *l, const layout *o, int tiles, int first, const float *V,
+                           float *M, void *scratch)
+{
+    packed_job product = block_product(l, o, tiles, 0, first);
+    packed_plan plan = first + l->block < l->c->n ? l->whole : l->last;
+    if (tiles < l->strip) plan = packed_make_part(&product, &plan);
+    for (int p = 0; p < l->points; ++p) {
+        const bool ends = p + 1 == l->points;
+        const int next = !ends ? first : first + l->block < l->c->n ? first + l->block : 0;
+        product.B.strips = strips_of(l, p, first);
+        product.B.after = strips_of(l, ends ? 0 : p + 1, next);
+        multiply(o, p, product, &plan, V, M + first, scratch);
+    }
+}
+
 static void compute_strip(void *arg, int chunk, void *scratch)
 {
     const layer *l = arg;
@@ -248,11 +299,7 @@ static void compute_strip(void *arg, int chunk, void *scratch)
     const layout o = layout_of(l, t.count);
     float *const V = (float *)scratch + V_AT, *const M = V + o.v;
     transform_strip(l, &o, first, t.count, V, scratch);
-    for (int p = 0; p < l->points; ++p) {
-        packed_job product = product_of(l, &o, p, 0, c->n, t.count);
-        product.B.after = strips_of(l, (p + 1) % l->points, 0);
-        multiply(&o, p, product, t.count == l->strip ? &l->whole : &l->last, V, M, scratch);
-    }
+    for (int f = 0; f < c->n; f += l->block) multiply_block(l, &o, t.count, f, V, M, scratch);
     for (int f = 0; f < c->n; f += l->u->vl) write_filters(l, &o, &t, f, M);
 }
 
@@ -281,14 +328,14 @@ static void compute_v(void *arg, int chunk, void *scratch)
 static void compute_m(void *arg, int chunk, void *scratch)
 {
     const layer *l = arg;
-    const int point = chunk / l->blocks, first = chunk % l->blocks * l->block;
-    const int count = min_int(l->block, l->c->n - first), next = chunk + l->threads;
+    const int first = chunk / l->points * l->block, point = chunk % l->points;
+    const int next = chunk + l->threads;
     const layout o = layout_of(l, l->together);
-    packed_job product = product_of(l, &o, point, first, count, l->together);
+    packed_job product = block_product(l, &o, l->together, point, first);
     if (next < l->points * l->blocks)
-        product.B.after = strips_of(l, next / l->blocks, next % l->blocks * l->block);
-    multiply(&o, point, product, count == l->block ? &l->whole : &l->last, l->V, l->M + first,
-             scratch);
+        product.B.after = strips_of(l, next % l->points, next / l->points * l->block);
+    multiply(&o, point, product, first + l->block < l->c->n ? &l->whole : &l->last, l->V,
+             l->M + first, scratch);
 }
 
 static void compute_y(void *arg, int chunk, void *scratch)
@@ -302,20 +349,99 @@ static void compute_y(void *arg, int chunk, void *scratch)
     write_filters(l, &o, &t, chunk % groups * l->u->vl, M);
 }
 
+/* ---- in cache ---- */
+
+/* The filters of a chunk, which are a strip of U or divide it. One vector is enough where a tile of
+   it has accumulators for the latency of the FMA. */
+static int group_of(const layer *l)
+{
+    enum { ACCUMULATORS = 8 };
+    return l->u->mr < ACCUMULATORS ? l->width : l->u->vl;
+}
+
+static layout group_layout(const layer *l)
+{
+    layout o = layout_of(l, l->together);
+    o.m_row = group_of(l);
+    o.m_point = round_up_odd(l->together * o.m_row, LINE_FLOATS);
+    return o;
+}
+
+/* U of the filters of a chunk: in its place, or in scratch. */
+typedef struct group_u {
+    float *at;
+    size_t point;
+    int step;
+} group_u;
+
+static group_u get_group(const layer *l, int first, int count, float *scratch)
+{
+    const filter_job job = {.c = l->c, .u = l->u, .m = l->m};
+    const int block = first / l->block, group = group_of(l);
+    group_u u = {scratch, u_point(l->c, group), group};
+    if (block < l->upto)
+        u = (group_u){l->kept + u_at(l->c, l->u, l->m, 0, first), u_point(l->c, l->block),
+                      l->width};
+    if (block < l->ready) return u;
+    for (int f = 0; f < count; f += l->u->vl)
+        transform_filters(&job, first + f, u.at + f, u.point, u.step);
+    return u;
+}
+
+/* What is fetched while point p is multiplied: U of the next one, and at the end a piece of the
+   weights of this thread's next chunk. */
+static const float *fetched(const layer *l, const group_u *u, int first, int p)
+{
+    const int filter = 9 * l->c->c, pieces = ceil_div(9 * group_of(l), u->step);
+    const int next = first + l->threads * group_of(l), piece = p - (l->points - pieces);
+    if (piece < 0 || next >= l->c->n) return u->at + (p + 1) % l->points * u->point;
+    return l->c->weights + (size_t)next * filter + (size_t)piece * l->c->c * u->step;
+}
+
+/* M and Y of some filters. Scratch: the part of packed_run_here, M, U. */
+static void compute_group(void *arg, int chunk, void *scratch)
+{
+    const layer *l = arg;
+    const int group = group_of(l), first = chunk * group, count = min_int(group, l->c->n - first);
+    const layout o = group_layout(l);
+    const gemm_tiles t = tiles_of(l, l->first, l->together);
+    float *const M = (float *)scratch + V_AT;
+    const group_u u = get_group(l, first, count, M + l->points * o.m_point);
+    packed_job product = product_of(l, &o, l->together, count, u.at, u.step);
+    const packed_plan plan = packed_make_plan(&product, l->u, 1);
+    for (int p = 0; p < l->points; ++p) {
+        product.B.strips = u.at + p * u.point;
+        product.B.after = fetched(l, &u, first, p);
+        multiply(&o, p, product, &plan, l->V, M, scratch);
+    }
+    for (int f = 0; f < count; f += l->u->vl) write_filters(l, &o, &t, first + f, M - first);
+}
+
+/* ---- by phases, and in cache ---- */
+
+/* Of V and M of an image, and of several ones. */
+enum { MOST_FLOATS = 8 * 1024 * 1024 / sizeof(float), MOST_SHARED = 4 * MOST_FLOATS };
+
 static int run_phases(layer *l)
 {
     const conv_call *c = l->c;
+    const bool in_cache = l->ready < l->blocks;
     const layout o = layout_of(l, l->together);
+    const int groups = ceil_div(c->n, group_of(l));
     const int v_chunks = ceil_div(c->c, CHANNELS) * ceil_div(l->together, l->v_piece);
     const int y_chunks = ceil_div(c->n, l->u->vl) * ceil_div(l->together, l->y_piece);
-    gemm_workspace *w = gemm_take_workspace(o.floats);
+    /* one block for all layers, so that it is touched once, and in huge pages */
+    gemm_workspace *w = gemm_take_workspace(o.floats > MOST_FLOATS ? o.floats : MOST_FLOATS);
     if (!w) return -1;
+    if (gemm_get_jobs() == GEMM_JOBS_SKIP) gemm_touch(w->data, o.floats * sizeof(float));
     l->V = w->data;
     l->M = l->V + o.v;
     int status = 0;
     for (l->first = 0; l->first < l->tiles && !status; l->first += l->together) {
         status = gemm_parallel(l->threads, v_chunks, compute_v, l);
-        if (!status) status = gemm_parallel(l->threads, l->points * l->blocks, compute_m, l);
+        if (!status && in_cache) status = gemm_parallel(l->threads, groups, compute_group, l);
+        if (status || in_cache) continue;
+        status = gemm_parallel(l->threads, l->points * l->blocks, compute_m, l);
         if (!status) status = gemm_parallel(l->threads, y_chunks, compute_y, l);
     }
     gemm_give_workspace(w);
@@ -355,9 +481,6 @@ static int piece_for(const layer *l, int groups)
     return (int)round_up(ceil_div(l->together, ceil_div(l->threads, groups)), l->u->mr);
 }
 
-/* Of V and M of an image, and of several ones. */
-enum { MOST_FLOATS = 8 * 1024 * 1024 / sizeof(float), MOST_SHARED = 4 * MOST_FLOATS };
-
 /*
  * The images whose tiles are multiplied together, equally many each time. They share a reading of
  * U. The more there are, the farther away their V and M are kept: so these are no longer than U.
@@ -365,7 +488,7 @@ enum { MOST_FLOATS = 8 * 1024 * 1024 / sizeof(float), MOST_SHARED = 4 * MOST_FLO
 static int images_together(const layer *l)
 {
     const int batch = l->c->batch, tiles = l->across * l->down;
-    const size_t u = l->points * u_point(l->c, l->u), most = u < MOST_SHARED ? u : MOST_SHARED;
+    const size_t u = l->points * u_point(l->c, l->c->n), most = u < MOST_SHARED ? u : MOST_SHARED;
     int images = 1;
     for (int n = 2; n <= batch && n * tiles <= MOST_TILES; ++n) {
         if (batch % n == 0 && layout_of(l, n * tiles).floats <= most) images = n;
@@ -373,18 +496,13 @@ static int images_together(const layer *l)
     return images;
 }
 
-/* As many chunks as keep the threads busy. */
 static bool cut_phases(layer *l)
 {
-    enum { CHUNKS_OF_A_THREAD = 4 };
     const int tiles = l->across * l->down;
     l->together = images_together(l) * tiles;
-    const int strips = ceil_div(l->c->n, l->width);
-    const int wanted = min_int(strips, ceil_div(CHUNKS_OF_A_THREAD * l->threads, l->points));
-    l->block = ceil_div(strips, wanted) * l->width;
-    l->blocks = ceil_div(l->c->n, l->block);
     l->v_piece = piece_for(l, ceil_div(l->c->c, CHANNELS));
     l->y_piece = piece_for(l, ceil_div(l->c->n, l->u->vl));
+    l->fits_cache = l->points * (group_layout(l).m_point + u_point(l->c, group_of(l))) <= ROOM;
     return tiles <= MOST_TILES && layout_of(l, tiles).floats <= MOST_FLOATS;
 }
 
@@ -392,7 +510,9 @@ static layer make_layer(const conv_call *c, int m, const gemm_context *context)
 {
     const gemm_ukernel *u = context->isa;
     layer l = {.c = c, .u = u, .threads = context->threads, .m = m, .points = points_of(m),
-               .width = strip_width(c, u), .U = c->weights};    /* a plan reads no address */
+               .width = strip_width(c, u), .block = block_of(c, u, m),
+               .U = c->weights};        /* a plan reads no address */
+    l.blocks = ceil_div(c->n, l.block);
     l.across = ceil_div(c->out_w, m);
     l.down = ceil_div(c->out_h, m);
     l.tiles = l.across * l.down * c->batch;
@@ -407,26 +527,15 @@ static bool prefers_strips(const layer *l)
 {
     const int threads = l->threads, chunks = l->strips;
     if (chunks == 1 || (chunks < 2 * threads && chunks != threads)) return false;
-    const double again = (double)(l->strips - 1) * l->points * u_point(l->c, l->u);
+    const double again = (double)(l->strips - 1) * l->points * u_point(l->c, l->c->n);
     return again <= layout_of(l, l->tiles).floats;
 }
 
-static packed_plan plan_product(const layer *l, int count, int tiles)
+static packed_plan plan_product(const layer *l, int tiles, int first)
 {
     const layout o = layout_of(l, tiles);
-    const packed_job product = product_of(l, &o, 0, 0, count, tiles);
+    const packed_job product = block_product(l, &o, tiles, 0, first);
     return packed_make_plan(&product, l->u, 1);
-}
-
-/* A strip has all filters, and a block all tiles. */
-static void plan_products(layer *l)
-{
-    const bool by_strips = l->by_strips;
-    const int n = l->c->n, tiles = l->together;
-    const int left = by_strips ? l->tiles % l->strip : n % l->block;
-    l->whole = by_strips ? plan_product(l, n, l->strip) : plan_product(l, l->block, tiles);
-    l->last = l->whole;
-    if (left) l->last = by_strips ? plan_product(l, n, left) : plan_product(l, left, tiles);
 }
 
 /*
@@ -454,8 +563,28 @@ static bool plan_layer(layer *l)
     const bool has_strips = cut_strips(l), has_phases = cut_phases(l);
     if (!has_strips && !has_phases) return false;
     l->by_strips = has_strips && (!has_phases || prefers_strips(l));
-    plan_products(l);
+    const int tiles = l->by_strips ? l->strip : l->together;
+    l->whole = plan_product(l, tiles, 0);
+    l->last = plan_product(l, tiles, (l->blocks - 1) * l->block);
     return true;
+}
+
+/* Sets l->U, of which l->ready blocks are made. NULL: all is made in cache. *made is NULL, or
+   counts the blocks. The caller frees *own. Returns false without memory. */
+static bool find_filters(layer *l, const gemm_context *x, void **own, int **made)
+{
+    enum { CALLS = 6 };         /* so that none of them takes half as long again as later ones */
+    const filter_job job = {l->c, l->u, l->m, l->threads, NULL};
+    const packed_form form = form_of(l->c, l->u, l->m);
+    const bool keeps = x->kept && form.bytes < x->kept->room;
+    const bool at_once = (x->at_once && keeps) || l->by_strips || !l->fits_cache;
+    *own = *made = NULL;
+    if (at_once) l->kept = packed_keep(x->kept, &form, &job, own);
+    else l->kept = x->first || !keeps ? NULL : packed_keep_parts(x->kept, &form, made);
+    l->U = l->kept;
+    l->ready = at_once ? l->blocks : *made ? min_int(l->blocks, **made) : 0;
+    l->upto = *made ? min_int(l->blocks, l->ready + ceil_div(l->blocks, CALLS)) : l->ready;
+    return l->U || !at_once;
 }
 
 static int run_winograd(const conv_call *c, const layer_call *shortcut,
@@ -464,23 +593,25 @@ static int run_winograd(const conv_call *c, const layer_call *shortcut,
     layer l;
     packed_get(choice, &l, sizeof l);
     void *own;
+    int *made;
     l.c = c;
-    l.U = get_filters(c, l.m, context, &own);
-    if (!l.U) return -1;
     l.shortcut = shortcut;
+    if (!find_filters(&l, context, &own, &made)) return -1;
     const int status = l.by_strips
                            ? gemm_parallel(l.threads, l.strips, compute_strip, &l)
                            : run_phases(&l);
     free(own);
-    if (!status) context->note->transform = gemm_winograd_transform(l.m);
-    return status;
+    if (status) return status;
+    if (made) *made = l.upto < l.blocks ? l.upto : PACKED_WHOLE;
+    context->note->transform = gemm_winograd_transform(l.m);
+    return 0;
 }
 
 /* ---- the ways ---- */
 
 /* It was measured (docs/log/convolution.md). */
 static const gemm_winograd_cost cost = {.element = {22, 30}, .bytes = 2.5, .fetched = true,
-                                        .prepare = 12};
+                                        .prepare = 2};
 
 /* GEMM_REPRODUCIBLE lets the shape of an image alone decide. */
 static gemm_winograd_layer shape_of(const conv_call *c, const gemm_context *context)
@@ -518,7 +649,8 @@ static const char *plan_winograd(const conv_call *c, const gemm_context *context
         return *choice->weighed ? choice->weighed : "slower";
     if (context->isa->reproducible && !has_room_everywhere(c, m)) return "no room elsewhere";
     layer l = make_layer(c, m, context);
-    if (!plan_layer(&l)) return "no room in scratch";
+    if (!plan_layer(&l) || (context->first && !l.by_strips && !l.fits_cache))
+        return "no room in scratch";
     packed_put(choice, &l, sizeof l);
     return NULL;
 }

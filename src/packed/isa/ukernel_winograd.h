@@ -255,33 +255,47 @@ static NOINLINE void JOIN(gemm_winograd_input__, ISA)(const gemm_tiles *t, const
 
 /* ---- filters ---- */
 
-/* VL filters or fewer, `apart` floats apart: behind the last filter are zeroes. */
+/* `floats` floats of each filter, side by side. Behind the last filter come zeroes. */
+INLINE void gather_taps(const float *g, size_t apart, int filters, int floats, float *taps)
+{
+    if (filters < VL) clear_right(filters, floats, taps, VL);
+    if (filters < BLOCK) transpose_small(g, apart, filters, floats, taps, VL);
+    else transpose_short(g, apart, filters, floats, taps, VL);
+}
+
+/* A channel of VL filters: 3x3 vectors. */
+INLINE void transform_channel(const int m, const float *taps, float *U, size_t point)
+{
+    const int n = m + 2;
+    vec half[6][3];             /* G g */
+    UNROLL
+    for (int x = 0; x < 3; ++x) {
+        const vec column[3] = {vload(taps + x * VL), vload(taps + (3 + x) * VL),
+                               vload(taps + (6 + x) * VL)};
+        vec r[6];
+        filter_pass(m, column, r);
+        UNROLL
+        for (int i = 0; i < n; ++i) half[i][x] = r[i];
+    }
+    UNROLL
+    for (int i = 0; i < n; ++i) {
+        vec r[6];
+        filter_pass(m, half[i], r);
+        UNROLL
+        for (int j = 0; j < n; ++j) vstore(U + (i * n + j) * point, r[j]);
+    }
+}
+
 INLINE void transform_filters(const int m, const float *g, size_t apart, int filters, int channels,
                               float *U, size_t point, size_t step)
 {
-    const int n = m + 2;
-    for (int c = 0; c < channels; ++c, g += 9, U += step) {
-        float taps[9][VL] = {{0}};
-        for (int i = 0; i < filters; ++i) {
-            UNROLL
-            for (int q = 0; q < 9; ++q) taps[q][i] = g[i * apart + q];
-        }
-        vec half[6][3];         /* G g */
-        UNROLL
-        for (int x = 0; x < 3; ++x) {
-            const vec column[3] = {vload(taps[x]), vload(taps[3 + x]), vload(taps[6 + x])};
-            vec r[6];
-            filter_pass(m, column, r);
-            UNROLL
-            for (int i = 0; i < n; ++i) half[i][x] = r[i];
-        }
-        UNROLL
-        for (int i = 0; i < n; ++i) {
-            vec r[6];
-            filter_pass(m, half[i], r);
-            UNROLL
-            for (int j = 0; j < n; ++j) vstore(U + (i * n + j) * point, r[j]);
-        }
+    enum { CHANNELS = 8 };      /* whose taps stay in L1 */
+    float taps[CHANNELS * 9 * VL];
+    for (int first = 0; first < channels; first += CHANNELS) {
+        const int count = lesser(CHANNELS, channels - first);
+        gather_taps(g + first * 9, apart, filters, count * 9, taps);
+        for (int c = 0; c < count; ++c, U += step)
+            transform_channel(m, taps + c * 9 * VL, U, point);
     }
 }
 
