@@ -89,7 +89,7 @@ static int rows_at_once(const blocks *b)
     enum { PLACES = 448 };
     const int unit = b->c->pool ? 2 : 1;
     const int most = b->c->stride == 1 ? min_int(PLACES / b->pitch, b->c->out_h) : 1;
-    return max_int(unit, most / unit * unit);
+    return even_step(b->c->out_h, max_int(unit, most / unit * unit), unit);
 }
 
 static blocks sizes_of(const conv_call *c, const gemm_pairs *p)
@@ -190,22 +190,30 @@ bool packed_half_has_blocks(const conv_call *c, const gemm_pairs *p)
     return !wastes && steps_of(&b) <= MOST_STEPS && has_room(&b);
 }
 
-/* More bands or parts are of use for more threads alone. */
+/* At least so many bands, and as many as have room. */
+static void cut_rows(blocks *b, int bands)
+{
+    const int most = b->c->out_h;
+    do {
+        b->rows = min_int(most, even_step(most, max_int(1, most / bands), b->once));
+        b->bands = ceil_div(most, b->rows);
+        bands *= 2;
+    } while (b->rows > b->once && !has_room(b));
+}
+
+/* Each thread gets one chunk, or a few. More bands or parts than one are for more threads. */
 static void cut(blocks *b, int threads)
 {
-    const conv_call *c = b->c;
+    enum { TURNS = 4 };
     blocks best = *b;
     double least = 0;
     for (int each = b->strips; each; each = each > 1 && threads > 1 ? ceil_div(each, 2) : 0) {
-        for (int bands = 1; bands <= c->out_h; bands += ceil_div(bands, 2)) {
-            b->each = each;
-            b->parts = ceil_div(b->strips, each);
-            b->rows = even_step(c->out_h, ceil_div(c->out_h, bands), b->once);
-            b->bands = ceil_div(c->out_h, b->rows);
-            if (!has_room(b)) continue;
+        b->each = each;
+        b->parts = ceil_div(b->strips, each);
+        for (int turns = 1; turns <= TURNS; ++turns) {
+            cut_rows(b, max_int(1, turns * threads / (b->parts * b->c->batch)));
             const double cycles = cycles_of(b, threads);
             if (least == 0 || cycles < least) best = *b, least = cycles;
-            if (threads == 1 || b->rows <= b->once) break;
         }
     }
     *b = best;
