@@ -8,7 +8,7 @@
  *   multiply    random sizes, transposes, leading dimensions and ALPHA; NaN between the rows, guard
  *               pages; 1 to 3 threads give the same bits
  *   conv        random convolutions, the same; with a pool, groups, strides and a batch
- *   pool        the bits of the convolution alone, and then the maxima, in pairs too
+ *   pool        the bits of the convolution alone, and then the maxima, in blocks too
  *   chain       random chains give the bits of their layers one by one, with and without a plan
  *   kept        the weights are kept in 16 bits, serve the next call, and go with the plan
  *   range       fp16: operands that it has no numbers for are multiplied in single precision
@@ -264,7 +264,7 @@ static void pool_output(const conv_call *from, const conv_call *to)
     }
 }
 
-/* Some have several blocks of K, several bands and groups of filters, and columns along K. */
+/* Some have several blocks of channels, bands and parts of the filters. */
 static conv_shape draw_pooled(rng *r)
 {
     conv_shape s = {.batch = rng_below(r, 4) ? 1 : 2, .groups = rng_below(r, 4) ? 1 : 2, .size = 3,
@@ -310,7 +310,7 @@ static const char *judge_pooled(void *subject, rng *r, int number, char *text)
     bool pairs = false;
     l.direct = number % 3;
     const char *wrong = l.call.pool ? judge_pool(&l, &pairs) : NULL;
-    ran += pairs;
+    ran += pairs || !l.p->blocks;       /* without blocks, pairs do not pool */
     judge_text(&l.call, text);
     free_layer(&l);
     return wrong;
@@ -398,18 +398,30 @@ static const char *judge_links(void *subject, rng *r, int number, char *text)
 
 /* ---- kept, no-memory ---- */
 
-static const conv_shape SHAPE = {"kept", 1, 1, 65, 20, 22, 40, 3, 2, 1};
+/* An odd number of channels would leave too much of a block empty. */
+static const conv_shape SHAPE = {"kept", 1, 1, 65, 20, 22, 40, 3, 2, 1},
+                        BLOCKS = {"blocks", 1, 1, 63, 20, 22, 40, 3, 2, 1};
+
+static void judge_kept_of(const gemm_pairs *p, const conv_shape *s, int unit, const char *name)
+{
+    rng r = rng_make(7, 0);
+    layer l = make_layer(p, s, CONV_LEAKY, false, &r);
+    const judged j = judge_of(&l);
+    const int filters = (s->n + unit - 1) / unit * unit;
+    const size_t pairs = (size_t)filters * (size_t)((s->c + 1) / 2) * 9 * sizeof(gemm_pair);
+    report_judged(name, judge_kept(&j, l.call.weights, (size_t)(s->n * s->c) * 9, pairs,
+                                   3 * CACHE_LINE));
+    free_layer(&l);
+}
 
 static void test_kept(const gemm_pairs *p, const char *name)
 {
-    rng r = rng_make(7, 0);
-    layer l = make_layer(p, &SHAPE, CONV_LEAKY, false, &r);
-    const judged j = judge_of(&l);
-    const int mr = p->panel ? p->mr : 1, filters = (SHAPE.n + mr - 1) / mr * mr;
-    const size_t pairs = (size_t)filters * (65 + 1) / 2 * 9 * sizeof(gemm_pair);
-    report_judged(name, judge_kept(&j, l.call.weights, (size_t)SHAPE.n * 65 * 9, pairs,
-                                   3 * CACHE_LINE));
-    free_layer(&l);
+    judge_kept_of(p, &SHAPE, p->panel ? p->mr : 1, name);
+}
+
+static void test_kept_blocks(const gemm_pairs *p, const char *name)
+{
+    if (p->blocks) judge_kept_of(p, &BLOCKS, p->base->vl, name);
 }
 
 /* ---- range ---- */
@@ -504,13 +516,23 @@ static void test_range_of_fp16(const gemm_pairs *p, const char *name)
     if (p->format == GEMM_FP16) test_range(p, name);
 }
 
-static void test_no_memory(const gemm_pairs *p, const char *name)
+static void judge_memory_of(const gemm_pairs *p, const conv_shape *s, const char *name)
 {
     rng r = rng_make(7, 0);
-    layer l = make_layer(p, &SHAPE, CONV_LEAKY, false, &r);
+    layer l = make_layer(p, s, CONV_LEAKY, false, &r);
     const judged j = judge_of(&l);
     report_judged(name, judge_no_memory(&j));
     free_layer(&l);
+}
+
+static void test_no_memory(const gemm_pairs *p, const char *name)
+{
+    judge_memory_of(p, &SHAPE, name);
+}
+
+static void test_no_memory_blocks(const gemm_pairs *p, const char *name)
+{
+    if (p->blocks) judge_memory_of(p, &BLOCKS, name);
 }
 
 /* ---- main ---- */
@@ -528,7 +550,8 @@ static const struct random_test {
 static const struct test {
     const char *name;
     void (*run)(const gemm_pairs *, const char *name);
-} tests[] = {{"kept", test_kept}, {"range", test_range_of_fp16}, {"no-memory", test_no_memory}};
+} tests[] = {{"kept", test_kept}, {"range", test_range_of_fp16}, {"no-memory", test_no_memory},
+             {"kept-blocks", test_kept_blocks}, {"no-memory-blocks", test_no_memory_blocks}};
 
 static void test_all(const gemm_pairs *p)
 {

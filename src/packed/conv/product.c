@@ -38,7 +38,6 @@ static void pack_shifts(const packed_b *b, const gemm_ukernel *u, int p0, int kc
     const packed_channels *s = b->source;
     gemm_taps taps = *packed_taps_of(s->shifts);
     const size_t area = (size_t)s->c->h * s->c->w;
-    j0 += s->place;
     taps.valid += (size_t)(j0 / u->vl) * taps.count;
     u->conv.pack_taps(&taps, s->first + p0 / taps.count * area + j0, area, p0 % taps.count, kc,
                       strip);
@@ -79,7 +78,6 @@ static void pack_any(const packed_b *b, const gemm_ukernel *u, int p0, int kc, i
     const packed_channels *s = b->source;
     const conv_call *c = s->c;
     const int taps = c->size * c->size;
-    j0 += s->place;
     for (int p = p0; p < p0 + kc; ++p, strip += u->nr) {
         const float *channel = s->first + (size_t)(p / taps) * c->h * c->w;
         const int dy = p % taps / c->size - c->pad, dx = p % c->size - c->pad;
@@ -138,7 +136,6 @@ static void pack_by_channels(const packed_b *b, const gemm_ukernel *u, int p0, i
     const packed_channels *s = b->source;
     const conv_call *c = s->c;
     const int taps = c->size * c->size, end = p0 + kc;
-    j0 += s->place;
     const int y0 = j0 / c->out_w, y1 = (j0 + nc - 1) / c->out_w + 1;
     gemm_depthwise d = packed_band_of(c, u);
     memset(band, 0, gemm_depthwise_floats(&d, y1 - y0) * sizeof *band);
@@ -189,7 +186,7 @@ packed_job packed_product(const packed_layer *l, packed_channels *source, int in
     const conv_call *c = l->c;
     const int group = index % c->groups, filters = c->n / c->groups, in = c->c / c->groups;
     const size_t area = (size_t)c->h * c->w, out_area = gemm_conv_places(c);
-    *source = (packed_channels){c, l->shifts, c->input + (size_t)index * in * area, 0};
+    *source = (packed_channels){c, l->shifts, c->input + (size_t)index * in * area};
     const bool at_once = adds_at_once(l);
     packed_job job = {
         .M = filters,
@@ -228,19 +225,6 @@ packed_job packed_product(const packed_layer *l, packed_channels *source, int in
         job.B = (packed_b){.rows = source->first, .ld = area};
     }
     return job;
-}
-
-void packed_take_part(packed_job *job, packed_channels *source, const gemm_ukernel *u,
-                      packed_part part)
-{
-    const size_t panel = job->a_panel ? job->a_panel : u->mr * job->a_row;
-    job->A += part.i0 / u->mr * panel;
-    if (job->epilogue.scale) job->epilogue.scale += part.i0;
-    job->epilogue.shift += part.i0;
-    job->M = part.rows;
-    job->N = part.columns;
-    source->place = part.j0;
-    if (job->B.rows) job->B.rows += part.j0;
 }
 
 packed_layer packed_plan_layer(const conv_call *c, const gemm_ukernel *u)

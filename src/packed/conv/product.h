@@ -77,22 +77,13 @@ typedef struct packed_channels {
     const conv_call *c;
     const packed_shifts *shifts;
     const float *first;
-    int place;                   /* the first column: a multiple of vl */
 } packed_channels;
-
-/* Rows i0 .. i0+rows and columns j0 .. j0+columns of a product. i0 is a multiple of mr. */
-typedef struct packed_part {
-    int i0, rows, j0, columns;
-} packed_part;
 
 /* The multiply-adds of a convolution. */
 double packed_multiply_adds(const conv_call *);
 
 /* Product `index` of batch * groups. The job refers to *source. */
 packed_job packed_product(const packed_layer *, packed_channels *source, int index);
-
-/* Makes the product's job one of a part of it, for any C. */
-void packed_take_part(packed_job *, packed_channels *source, const gemm_ukernel *, packed_part);
 
 /* How the layer's taps become strips, but for the shifts. */
 packed_layer packed_plan_layer(const conv_call *, const gemm_ukernel *);

@@ -54,8 +54,4 @@ extern const packed_way packed_way_dots, packed_way_winograd4, packed_way_winogr
     packed_way_banded, packed_way_nchwc, packed_way_depthwise, packed_way_polyphase,
     packed_way_implicit;
 
-/* `implicit` with the maxpool of 2x2 behind it: the bits of the two, one after the other. Not in
-   the table of ways: in single precision Winograd's algorithm or bands pool. */
-extern const packed_way packed_way_pooled;
-
 #endif

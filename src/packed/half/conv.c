@@ -9,6 +9,8 @@
  * of half as many channels, whose micro-kernel multiplies pairs. Where a group has an odd number of
  * channels, the last pair has one.
  *
+ * Where the micro-kernels have blocks of channels, those are taken instead: blocks.c.
+ *
  * The way that `packed` takes stays where pairs would gain nothing:
  *
  *   dots, banded, depthwise      they wait for memory, or have no products of matrices
@@ -21,6 +23,7 @@
 #include "packed/conv/nchwc.h"
 #include "packed/conv/way.h"
 #include "packed/gemm/memory.h"
+#include "packed/half/blocks.h"
 #include "packed/packed.h"
 #include "util/caches.h"
 #include "util/ints.h"
@@ -237,14 +240,23 @@ static gemm_status convolve_single(const conv_call *c, const gemm_context *conte
     return gemm_packed_conv(c, &inner, NULL);
 }
 
+static gemm_status convolve_blocks(const conv_call *c, const gemm_pairs *p,
+                                   const gemm_context *context)
+{
+    if (!packed_half_blocks(c, context, p)) return GEMM_DECLINED;
+    note_pairs(context, "blocks", p);
+    return GEMM_DONE;
+}
+
 static gemm_status convolve_pairs(const conv_call *c, const gemm_pairs *p,
                                   const gemm_context *context)
 {
-    static const packed_way *const ways[] = {&packed_way_polyphase, &packed_way_implicit,
-                                             &packed_way_pooled};
+    static const packed_way *const ways[] = {&packed_way_polyphase, &packed_way_implicit};
     const packed_form form = {p, 0, filter_bytes(c, p), make_filters};
     const filter_job job = {c, p};
     void *own;
+    if (packed_half_has_blocks(c, p)) return convolve_blocks(c, p, context);
+    if (c->pool) return GEMM_DECLINED;
     const filters *kept = packed_keep(context->kept, &form, &job, &own);
     if (kept && !packed_half_fits(p, kept->largest, largest_input(c, p, context->threads))) {
         free(own);
@@ -297,7 +309,7 @@ static bool is_plain_pointwise(const conv_call *c)
 }
 
 /* For all others, and where the user named a way, `packed` is asked which way it takes. What it
-   does not pool, pairs may. */
+   does not pool, blocks may. */
 static form form_of(const conv_call *c, const gemm_context *context, const gemm_pairs *p)
 {
     if (is_plain_pointwise(c) && !context->way) return form_of_pointwise(c, context->isa, p);

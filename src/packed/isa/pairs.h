@@ -25,6 +25,7 @@
 #include "gemm_variant.h"
 #include "packed/isa/ukernel.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* The floats of A and B are pairs: for arrays of float that hold them. */
@@ -36,6 +37,43 @@ typedef enum gemm_format {
     GEMM_BF16,
     GEMM_FP16
 } gemm_format;
+
+/*
+ * The sums of a convolution whose input lies in blocks of channels, with channels last. A pixel of
+ * a block is `pairs` pairs (packed/half/blocks.c). A strip is one or two vectors of filters. Up to
+ * GEMM_BLOCKS_MORE places behind the last one are read, and sums are written there.
+ */
+enum { GEMM_BLOCKS_MORE = 16 };
+
+typedef struct gemm_blocks {
+    int places, vectors;
+    int pairs, steps;           /* a step is a block under a tap */
+    const int *at;              /* step s, place i and pair p: image[at[s] + i * apart + p] */
+    const gemm_pair *image;
+    size_t apart;
+    const gemm_pair *weights;   /* steps x pairs x (vectors * vl) */
+    const gemm_pair *next;      /* as many, which are read later: fetched. NULL: none */
+    bool far;                   /* the weights are not near yet */
+    float *sums;                /* place i and filter f: sums[2 * vl * i + f] */
+} gemm_blocks;
+
+/* A row of the output of a vector of filters: f(scale * sum + shift), f as in gemm_tile. */
+typedef struct gemm_blocks_row {
+    int places, channels;       /* channels: filters, 1 .. vl */
+    const float *sums;          /* of the first place */
+    const float *below;         /* of the row below: y has maxima as max_pairs; NULL: no pool */
+    const float *scale, *shift; /* a float a channel; scale may be NULL */
+    float slope;
+    float *y;                   /* places x vl */
+} gemm_blocks_row;
+
+typedef struct gemm_blocks_kernels {
+    /* n pixels of a row, of the channels from src on, which are `area` floats apart. Zeroes follow
+       the last channel. pairs is 8 or 16. */
+    void (*fill)(int n, int channels, int pairs, const float *src, size_t area, gemm_pair *to);
+    void (*sums)(const gemm_blocks *);
+    void (*finish)(const gemm_blocks_row *);
+} gemm_blocks_kernels;
 
 /* The micro-kernels of an instruction set for pairs. */
 typedef struct gemm_pairs {
@@ -59,6 +97,7 @@ typedef struct gemm_pairs {
        number where A is in nchwc. NULL: products in nchwc stay in single precision. */
     void (*nchwc)(const gemm_nchwc *);
     gemm_product_cost nchwc_cost;
+    const gemm_blocks_kernels *blocks;  /* NULL: none */
     /* pairs[j] has low[j] and high[j], j < n. high NULL stands for zeroes. */
     void (*rows)(int n, const float *low, const float *high, gemm_pair *pairs);
     /* pairs[p] has x[2 * p] and x[2 * p + 1], for n floats; of an odd n, the last pair has one */

@@ -215,4 +215,6 @@ static void own_panels(const gemm_tile *first, int count, int way, ptrdiff_t a_p
 }
 
 #define own_panels own_panels
+#include "packed/isa/ukernel_amx_blocks.h"
+#include "packed/isa/ukernel_blocks.h"
 #include "packed/isa/ukernel_amx_nchwc.h"

@@ -17,20 +17,6 @@
 
 enum { BLOCK_PAIRS = AMX_MR * AMX_STEPS, BLOCK_CHANNELS = 2 * AMX_STEPS };
 
-/* One or two registers of places: places i .. of the rows of the image. */
-INLINE void round_block_of_rows(const gemm_nchwc *l, int k, int i, int places, gemm_pair *to)
-{
-    _Alignas(CACHE_LINE) gemm_pair pairs[AMX_STEPS][AMX_MR];
-    const int steps = lesser(AMX_STEPS, (l->K - k + 1) / 2);
-    for (int p = 0; p < AMX_STEPS; ++p) {
-        const float *low = l->a + (size_t)(k + 2 * p) * l->a_ld + i;
-        if (p >= steps) memset(pairs[p], 0, sizeof pairs[p]);
-        else pair_rows(places, low, k + 2 * p + 1 < l->K ? low + l->a_ld : NULL, pairs[p]);
-    }
-    for (int j = 0; j < places; j += BLOCK)
-        transpose_tall((const float *)pairs[0] + j, AMX_MR, (float *)to + j * AMX_STEPS, AMX_STEPS);
-}
-
 /* Channels 0 .. of a group, of which there are `channels`, may be fewer than none. */
 INLINE vec load_channels(const float *a, int channels)
 {
@@ -59,7 +45,9 @@ INLINE void round_block_of_groups(const gemm_nchwc *l, int k, int i, int places,
 static NOINLINE void round_panel(const gemm_nchwc *l, int i, int places, gemm_pair *to)
 {
     for (int k = 0; k < l->K; k += BLOCK_CHANNELS, to += BLOCK_PAIRS) {
-        if (l->source == GEMM_ROWS) round_block_of_rows(l, k, i, places, to);
+        if (l->source == GEMM_ROWS)
+            fill_blocks(places, lesser(BLOCK_CHANNELS, l->K - k), AMX_STEPS,
+                        l->a + (size_t)k * l->a_ld + i, l->a_ld, to);
         else round_block_of_groups(l, k, i, places, to);
     }
 }

@@ -17,6 +17,7 @@
  *   OWN_NCHWC_STEPS     the file of nchwc_steps() of another kind
  *   OWN_NCHWC, OWN_NCHWC_COST   of gemm_pairs. With OWN_TILE and none of the last two, products in
  *                       nchwc are not in pairs
+ *   OWN_BLOCKS          there are kernels for blocks (ukernel_blocks.h), which OWN_TILE may include
  *   OWN_SUPPORTED       what the processor must have beside the rest
  */
 
@@ -81,6 +82,13 @@ static void nchwc_pairs(const gemm_nchwc *l)
 
 #endif
 
+#ifdef OWN_BLOCKS
+#include "packed/isa/ukernel_blocks.h"
+#endif
+#ifndef BLOCKS
+#define BLOCKS NULL
+#endif
+
 #ifndef OWN_FORMAT
 #define OWN_FORMAT GEMM_BF16
 #endif
@@ -139,6 +147,7 @@ const gemm_pairs JOIN(gemm_pairs_, ISA) = {
 #endif
     .nchwc = NCHWC_PAIRS,
     .nchwc_cost = OWN_NCHWC_COST,
+    .blocks = BLOCKS,
     .rows = pair_rows,
     .along = pair_along,
     .supported = all_supported,

@@ -7,6 +7,7 @@
 
 #define ISA portable_bf16
 #define PAIRS gemm_ukernel_generic
+#define OWN_BLOCKS
 #define vfma_to(c, a, b) ((c) = add_pairs(c, a, b))
 
 typedef float four __attribute__((vector_size(16)));
