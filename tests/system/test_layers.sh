@@ -173,6 +173,8 @@ fake()
     fork "$name" "$folder" "$work/libfake.so"
     own=$(sed -n 's/^own //p' "$work/layers.error" | sort -un | tr '\n' ' ')
     if [ "$own" = "23 " ]; then pass "$name-own-code"; else fail "$name-own-code" "these layers ran Darknet's own code: $own"; fi
+    GEMM_WAY=winograd4 GEMM_TRACE=$work/pooled run "$work/client" "$work/libfake.so" "$work/layers.so" "$work/way"
+    check "$name-first-pool" grep -q ',16,576,54,.* pool,' "$work/pooled"
     # Without a descriptor that could be opened. An emulator opens some.
     if [ -z "$emulator" ]; then
         limit='prlimit --nofile=4' run "$work/client" "$work/libfake.so" "$work/layers.so" "$work/few"
