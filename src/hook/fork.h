@@ -162,12 +162,12 @@ static inline int hook_knows(const layer *l)
     }
 }
 
-/* Whether a layer behind layer i reads its output by its number. */
+/* Whether a layer behind layer i reads its output by its number. The embedding_layer_id of a yolo
+   layer is 0 where it has none, and is read on a GPU alone. */
 static inline int hook_reads(const layer *l, int i)
 {
     if ((l->type == ROUTE || l->type == SHORTCUT) && hook_lists(l, i)) return 1;
-    if (l->type == SHORTCUT || l->type == SAM || l->type == SCALE_CHANNELS) return l->index == i;
-    return l->type == YOLO && l->embedding_layer_id == i;
+    return (l->type == SHORTCUT || l->type == SAM || l->type == SCALE_CHANNELS) && l->index == i;
 }
 
 #else
@@ -258,9 +258,6 @@ static inline unsigned hook_stamp(unsigned stamp, const layer *l, const layer *b
     HOOK_MIX(l->type), HOOK_MIX(l->forward), HOOK_MIX(l->activation);
     HOOK_MIX(before && l->output == before->output);
     HOOK_MIX(l->truth), HOOK_MIX(l->batch), HOOK_MIX(l->index), HOOK_MIX(l->n);
-#ifdef HOOK_ALEXEYAB
-    HOOK_MIX(l->embedding_layer_id);
-#endif
     if (l->type != ROUTE && l->type != SHORTCUT) return stamp;
     for (k = 0; k < l->n && l->input_layers; ++k) HOOK_MIX(l->input_layers[k]);
     return stamp;

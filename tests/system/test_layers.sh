@@ -77,6 +77,7 @@ fork()
     if [ -z "$said" ]; then pass "$1-silent"; else fail "$1-silent" "$said"; fi
     GEMM_TRACE=$work/trace run "$work/client" "$3" "$work/layers.so" "$work/traced"
     check "$1-whole-layers" grep -q ' pad ' "$work/trace"
+    check "$1-auto-untuned" grep -q 'packed (default)' "$work/trace"
     rm -f "$work/int8"
     GEMM_CALIBRATE=$work/int8 GEMM_IMPL=packed run "$work/client" "$3" "$work/layers.so" "$work/calibrated"
     check "$1-calibrates" grep -q '^layer .* \(percentile\|error\) ' "$work/int8"
@@ -173,6 +174,8 @@ fake()
     fork "$name" "$folder" "$work/libfake.so"
     own=$(sed -n 's/^own //p' "$work/layers.error" | sort -un | tr '\n' ' ')
     if [ "$own" = "23 " ]; then pass "$name-own-code"; else fail "$name-own-code" "these layers ran Darknet's own code: $own"; fi
+    GEMM_WAY=winograd4 GEMM_TRACE=$work/pooled run "$work/client" "$work/libfake.so" "$work/layers.so" "$work/way"
+    check "$name-first-pool" grep -q ',16,576,54,.* pool,' "$work/pooled"
     # Without a descriptor that could be opened. An emulator opens some.
     if [ -z "$emulator" ]; then
         limit='prlimit --nofile=4' run "$work/client" "$work/libfake.so" "$work/layers.so" "$work/few"
@@ -191,6 +194,17 @@ fake()
     cp -r "$folder" "$work/$name of mine"
     sed "s/int $field,/int strange, $field,/" "$folder/$header" >"$work/$name of mine/$header"
     other "$name-other-layout" "$work/$name of mine" "$work/libfake.so"
+}
+
+# hybrid_fake: the small Darknet that ran last, under a row that asks its device before the first layer
+hybrid_fake()
+{
+    use_pocl || { skip fake-hybrid "$no_pocl"; return; }
+    reason=$(./gemm-bench --list 2>/dev/null | awk -F '\t' '$1 == "hybrid" && $2 != "usable" { print $2 }')
+    if [ -n "$reason" ]; then skip fake-hybrid "$reason"; return; fi
+    GEMM_IMPL=hybrid GEMM_TRACE=$work/hybrid plain run "$work/client" "$work/libfake.so" "$work/layers.so" "$work/shared"
+    check fake-hybrid close_to "$work/alone" "$work/shared"
+    check fake-hybrid-asks grep -q ',cl: [0-9.]* of packed at a multiply' "$work/hybrid"
 }
 
 # patched_fake: the small Darknet of AlexeyAB's kind with the calls that patches/alexeyab puts into the real one
@@ -311,6 +325,7 @@ if [ -z "$cross" ] && [ -x /usr/bin/darknet ]; then
     esac
 fi
 fake fake-alexeyab alexeyab group_id include/darknet.h $CC
+[ -n "$cross" ] || hybrid_fake
 patched_fake
 wrapped_fake
 fake fake-hankai hankai group_id src-lib/darknet_layers.hpp $CXX -x c++ -w

@@ -8,14 +8,18 @@
  *
  * The program promises to read only boxes, so chains that follow each other are one call.
  * Each network runs with 8 images, under packed and packed_bf16, by 2, 3, 8 and 9 threads. With 9
- * it stays whole. The others must end at the first layer that no row takes. A network that shares
- * the weights (src/hook/share.h) keeps nothing that the other has.
+ * it stays whole. The others must end at the first layer that no row takes. Where all is prepared,
+ * images have lent plans, and a pass keeps nothing of them. A network that shares the weights
+ * (src/hook/share.h) keeps nothing that the other has.
  */
 #include "driver/driver.h"
+#include "hook/batch.h"
 #include "hook/share.h"
+#include "support/heap.h"
 #include "support/network.h"
 #include "support/report.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -100,6 +104,76 @@ static void judge(network *net, const char *name, int threads, float *input, con
     free(got);
 }
 
+/* ---- which plans an image has ---- */
+
+static atomic_int on_lent, wrong_slots;     /* images, layers */
+
+static int take(hook_net net, float *output)
+{
+    const hook_image *one = hook_present;
+    bool lent = true;
+    for (int i = 0; !net.index && i < net.n; ++i) {
+        if (!one->slots[i]) continue;
+        lent = lent && one->slots[i] == &one->lent[i];
+        atomic_fetch_add(&wrong_slots, net.layers[i].plan != one->slots[i]);
+    }
+    atomic_fetch_add(&on_lent, !net.index && lent);
+    return hook_take(net, output);
+}
+
+static int keeps(const layer *l, hook_net net)
+{
+    return convolution_hooked(*l, net);
+}
+
+/* Returns how many images had lent plans. -1: an image had other slots than its layers. */
+static int run_apart(const network *net, float *input)
+{
+    hook_net pass = *net;
+    pass.input = input;
+    pass.index = pass.train = 0;
+    pass.delta = NULL;
+    atomic_store(&on_lent, 0);
+    atomic_store(&wrong_slots, 0);
+    const int last = hook_apart(pass, take, keeps);
+    return last < 0 ? 0 : atomic_load(&wrong_slots) ? -1 : atomic_load(&on_lent);
+}
+
+/* The least growth of the heap in some passes: threads take memory of their own now and then. */
+static size_t grown_least(const network *net, float *input)
+{
+    size_t least = SIZE_MAX;
+    for (int i = 0; i < 4; ++i) {
+        const size_t given = heap_given();
+        for (int pass = 0; pass < 3; ++pass) run_apart(net, input);
+        const size_t now = heap_given(), grown = now > given ? now - given : 0;
+        if (grown < least) least = grown;
+    }
+    return least;
+}
+
+/* The first images prepare the plans. With the end that a pass finds, one image has none lent. */
+static void test_lent(network *net, const char *name, float *input)
+{
+    enum { FIRST = 2, CACHED = 4096 };  /* by malloc */
+    char test[256];
+    snprintf(test, sizeof test, "%s, lent plans", name);
+    gemm_set_threads(2);
+    set_batch_network(net, IMAGES);
+    weights_changed(net);
+    const int fresh = run_apart(net, input), again = run_apart(net, input);
+    const size_t grown = grown_least(net, input);
+    layer *last = &net->layers[net->n - 1];
+    last->batch = 1;
+    const int unequal = run_apart(net, input);
+    last->batch = IMAGES;
+    report_that(test, fresh >= IMAGES - FIRST && again >= IMAGES - 1 && grown < CACHED &&
+                          !unequal && !hook_present,
+                "%d and %d images on lent plans, %d where a layer has another batch; the heap grew "
+                "by %zu bytes; or an image is left behind",
+                fresh, again, unequal, grown);
+}
+
 typedef struct pass {
     network *net;
     float *input;
@@ -156,6 +230,7 @@ static void test(const char *cfg, const char *variant)
     test_share(net, name, input, right);
     for (size_t i = 0; i < sizeof threads / sizeof *threads; ++i)
         judge(net, name, threads[i], input, right);
+    test_lent(net, name, input);
     free(input);
     free(right);
     free_network(net);

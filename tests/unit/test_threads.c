@@ -12,8 +12,8 @@
  *   a late worker    may run on the sleeping caller's core, until the next job
  *   modes      a chunk rounds as the caller does, whoever runs it
  *   cores            of a process whose threads are bound, each in a process of its own
- *   fork in a job    by the caller's own thread, as a signal handler may do it
- *   fork beside a job of another thread
+ *   fork in a job    by the caller's own thread, as a signal handler may do it, also with a task
+ *   fork beside jobs and a task of other threads
  *
  * In all of the first four a chunk's scratch is its own while it runs.
  *
@@ -457,7 +457,8 @@ static int run_body(void *body)
     return wrong != NULL;
 }
 
-static void report_cores(const char *name, const char *(*body)(void))
+/* In a process of its own, that begins without workers. */
+static void report_child(const char *name, const char *(*body)(void))
 {
     const child_result r = child_run(run_body, &body);
     const char *ended = child_signal(&r);
@@ -466,11 +467,11 @@ static void report_cores(const char *name, const char *(*body)(void))
 
 static void test_cores(void)
 {
-    report_cores("a pinned caller keeps its core, and workers take the others", run_pinned);
-    report_cores("a pinned caller without GEMM_BIND", run_unbound);
-    report_cores("the cores of a thread that does not call", run_free_thread);
-    report_cores("the cores from before OMP_PROC_BIND", run_openmp);
-    report_cores("a process that is moved", run_moved);
+    report_child("a pinned caller keeps its core, and workers take the others", run_pinned);
+    report_child("a pinned caller without GEMM_BIND", run_unbound);
+    report_child("the cores of a thread that does not call", run_free_thread);
+    report_child("the cores from before OMP_PROC_BIND", run_openmp);
+    report_child("a process that is moved", run_moved);
 }
 
 /* ---- fork ---- */
@@ -520,14 +521,27 @@ static const char *run_interrupted(void)
     return atomic_load(&j.counts.shared) ? "two chunks had the same scratch" : NULL;
 }
 
-/* Both processes end the job, and have others. */
-static const char *run_forking_job(void)
+/* It lasts longer than all chunks of the job. */
+static void run_long_task(void *result)
+{
+    usleep(100000);
+    run_task(result);
+}
+
+/* Both processes end the job, and the task if there is one, and have other jobs. */
+static const char *run_forking(gemm_task *task)
 {
     const struct sigaction action = {.sa_handler = fork_in_handler};
-    const char *wrong = NULL;
+    const char *wrong = NULL, *of_task = NULL;
     sigaction(SIGUSR1, &action, NULL);
     alarm(HANG_S);
-    for (int tries = 0; tries < 100 && forked < 0 && !wrong; ++tries) wrong = run_interrupted();
+    forked = -1;
+    for (int tries = 0; tries < 100 && forked < 0 && !wrong; ++tries) {
+        if (task && !gemm_begin_beside(4, 0, task, &of_task)) continue;
+        wrong = run_interrupted();
+        if (task) gemm_end_beside();
+        if (!wrong) wrong = of_task;
+    }
     if (!wrong) wrong = run_job(4, 40, -1);
     if (forked == 0) _exit(wrong != NULL);
     alarm(0);
@@ -572,6 +586,73 @@ static const char *run_fork_beside(void)
     atomic_store(&j.may_end, true);
     pthread_join(thread, NULL);
     return wrong ? wrong : run_job(4, 40, -1);
+}
+
+/* Run in a child, which at last exits and so ends its own threads, not those of its parent.
+   A task has the only worker. So its caller and another thread are alone in their jobs, whose other
+   chunks stay open until the child has ended. */
+typedef struct open_jobs {
+    atomic_int begun;
+    atomic_bool may_end;
+    pid_t parent;
+    atomic_int strayed;         /* chunks that a child did */
+} open_jobs;
+
+static void stay_open(void *argument, int chunk, void *scratch)
+{
+    open_jobs *o = argument;
+    (void)scratch;
+    if (getpid() != o->parent) atomic_fetch_add(&o->strayed, 1);
+    if (chunk || getpid() != o->parent) return;
+    atomic_fetch_add(&o->begun, 1);
+    while (!atomic_load(&o->may_end)) nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+}
+
+static void open_task(void *o)
+{
+    stay_open(o, 0, NULL);
+}
+
+static void *run_open(void *o)
+{
+    gemm_parallel(2, 8, stay_open, o);
+    return NULL;
+}
+
+static void *run_open_beside(void *argument)
+{
+    open_jobs *o = argument;
+    if (!gemm_begin_beside(2, 0, open_task, o)) return NULL;
+    while (!atomic_load(&o->begun)) nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+    gemm_parallel(2, 8, stay_open, o);
+    gemm_end_beside();
+    return NULL;
+}
+
+/* The child's first worker looks for jobs before it has one. */
+static int be_child_beside(open_jobs *o)
+{
+    alarm(HANG_S);
+    if (!gemm_begin_beside(2, 0, nothing, NULL)) return 1;
+    usleep(1000);
+    gemm_end_beside();
+    return atomic_load(&o->strayed) || run_beside() || run_jobs();
+}
+
+static const char *run_fork_beside_task(void)
+{
+    open_jobs o = {.parent = getpid()};
+    pthread_t threads[2];
+    if (pthread_create(&threads[0], NULL, run_open_beside, &o)) return "a thread did not start";
+    while (atomic_load(&o.begun) < 2) nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+    if (pthread_create(&threads[1], NULL, run_open, &o)) return "a thread did not start";
+    while (atomic_load(&o.begun) < 3) nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+    const pid_t child = fork();
+    if (child == 0) _exit(be_child_beside(&o));
+    const char *wrong = judge_child(child);
+    atomic_store(&o.may_end, true);
+    for (int i = 0; i < 2; ++i) pthread_join(threads[i], NULL);
+    return wrong ? wrong : run_job(2, 40, -1);
 }
 
 /* Each chunk waits for all, so as many threads are needed. */
@@ -645,8 +726,11 @@ int main(int argc, char **argv)
     report_judged("no task", run_no_task());
     report_judged("modes", run_modes());
     if (forks) {
-        report_judged("fork in a job", run_forking_job());
+        report_judged("fork in a job", run_forking(NULL));
+        report_judged("fork in a job behind a task", run_forking(nothing));
+        report_judged("fork in a job beside a task", run_forking(run_long_task));
         report_judged("fork beside a job of another thread", run_fork_beside());
+        report_child("fork beside jobs and a task of other threads", run_fork_beside_task);
     } else {
         report_skip_machine("fork", "left out by --without fork");
     }

@@ -211,7 +211,7 @@ static layer *begin(network *net)
     l->c = last ? last->out_c : CHANNELS;
     l->h = last ? last->out_h : SIDE;
     l->w = last ? last->out_w : SIDE;
-    l->embedding_layer_id = l->index = -1;
+    l->index = -1;
     ++net->n;
     return l;
 }
@@ -337,9 +337,9 @@ static void make_layers(network *net)
 {
     const int predictions = ANCHORS * (CLASSES + 5);
     convolution(net, 16, 3, 1, 1, 1, LEAKY);
-    convolution(net, 20, 3, 2, 1, 1, SWISH);
+    maxpool(net, 2, 2);                                         /* one step with layer 0 */
     convolution(net, 24, 1, 1, 1, 0, MISH);
-    route(net, 2, 1, 4);                                        /* 3: 11 channels */
+    route(net, 2, 1, 4);                                        /* 3: 10 channels */
     convolution(net, 24, 3, 1, 1, 1, HARD_MISH);
     convolution(net, 24, 1, 1, 1, 1, RELU6);
     shortcut(net, 4, -1, 0, NO_NORMALIZATION, MISH);
@@ -352,7 +352,7 @@ static void make_layers(network *net)
     convolution(net, 24, 1, 1, 1, 1, LINEAR);
     dropout(net);
     shortcut(net, 10, -1, 0, NO_NORMALIZATION, LINEAR);
-    maxpool(net, 2, 2);
+    convolution(net, 24, 3, 2, 1, 1, SWISH);
     convolution(net, 24, 1, 1, 1, 0, RELU);
     upsample(net);
     route(net, 18, 15, 1);                                      /* 19 */
