@@ -160,10 +160,11 @@ static bool should_sweep(const packed_plan *plan, int rows)
            job->a_step == 1 && plan->tail == 0 && !prefers_panels(plan, rows);
 }
 
-packed_plan packed_make_plan(const packed_job *job, const gemm_ukernel *u, int threads)
+/* All that depends on the rectangles. */
+static packed_plan cut_plan(const packed_job *job, const gemm_ukernel *u, int kc, int tail,
+                            int threads)
 {
-    packed_plan plan = {.job = job, .u = u, .tail = choose_tail(job, u)};
-    plan.kc = choose_kc(job, u, should_pack_a(job, u, job->N));
+    packed_plan plan = {.job = job, .u = u, .kc = kc, .tail = tail};
     plan.grid = packed_cut(job->M, job->N - plan.tail, plan.tail, job->K, u,
                            packed_threads(job->M, job->N, job->K, threads));
 
@@ -178,4 +179,16 @@ packed_plan packed_make_plan(const packed_job *job, const gemm_ukernel *u, int t
     plan.passes_l3 = is_bound_by_b(job, u) && gemm_find_caches()->passes_l3;
     plan.run = choose_run(&plan);
     return plan;
+}
+
+packed_plan packed_make_plan(const packed_job *job, const gemm_ukernel *u, int threads)
+{
+    const int kc = choose_kc(job, u, should_pack_a(job, u, job->N));
+    return cut_plan(job, u, kc, choose_tail(job, u), threads);
+}
+
+packed_plan packed_make_part(const packed_job *part, const packed_plan *whole)
+{
+    const gemm_ukernel *u = whole->u;
+    return cut_plan(part, u, whole->kc, whole->tail ? part->N % u->tail_unit : 0, 1);
 }

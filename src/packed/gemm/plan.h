@@ -65,6 +65,11 @@ typedef struct packed_plan {
 
 packed_plan packed_make_plan(const packed_job *, const gemm_ukernel *, int threads);
 
+/* For one thread and a part of the job that `whole` was made for: some rows and some columns. Each
+   element has the bits that it has in the whole. The part begins at a multiple of mr rows and of
+   tail_unit columns. Its columns are the last ones, or a multiple of tail_unit. */
+packed_plan packed_make_part(const packed_job *part, const packed_plan *whole);
+
 /* How many of `threads` threads, at least 1, a call of this size should use. */
 int packed_threads(int M, int N, int K, int threads);
 
