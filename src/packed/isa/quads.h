@@ -31,7 +31,7 @@
 typedef uint32_t gemm_quad;
 
 enum {
-    GEMM_QUADS_MOST_MR = 8, GEMM_QUADS_MOST_NR = 48, GEMM_QUADS_MOST_VL = 16,
+    GEMM_QUADS_MOST_MR = 8, GEMM_QUADS_MOST_VL = 16,
     GEMM_QUADS_SLACK = 16,      /* quads that may be read behind the last column */
     GEMM_QUADS_AHEAD = 8        /* B may come from L2: 8 steps are longer than its latency */
 };
