@@ -66,7 +66,7 @@ static int strip_width(const conv_call *c, const gemm_ukernel *u)
    all calls of a layer read the same U. */
 static int block_of(const conv_call *c, const gemm_ukernel *u, int m)
 {
-    enum { MOST_BYTES = 2 * 1024 * 1024 };
+    enum { MOST_BYTES = 4 * 1024 * 1024 };
     const int width = strip_width(c, u), strips = ceil_div(c->n, width);
     const size_t strip = points_of(m) * sizeof(float) * c->c * width;
     return even_step(strips, max_int(1, (int)(MOST_BYTES / strip)), 1) * width;
@@ -87,12 +87,22 @@ typedef struct filter_job {
     float *U;
 } filter_job;
 
-/* Where U of a point has this filter, a multiple of vl. */
-static size_t u_at(const conv_call *c, const gemm_ukernel *u, int m, int point, int filter)
+/* How U is cut: filters in a block, and in a strip of it. */
+typedef struct u_layout {
+    int points, block, width;
+} u_layout;
+
+static u_layout u_layout_of(const conv_call *c, const gemm_ukernel *u, int m)
 {
-    const int block = block_of(c, u, m), width = strip_width(c, u), i = filter % block;
-    return (filter / block * points_of(m) + point) * u_point(c, block) +
-           (size_t)(i / width) * width * c->c + i % width;
+    return (u_layout){points_of(m), block_of(c, u, m), strip_width(c, u)};
+}
+
+/* Where U of a point has this filter, a multiple of vl. */
+static size_t u_at(const conv_call *c, const u_layout *o, int point, int filter)
+{
+    const int i = filter % o->block, strip = i / o->width * o->width;
+    return (size_t)(filter / o->block * o->points + point) * u_point(c, o->block) +
+           (size_t)strip * c->c + i - strip;
 }
 
 /* Up to vl filters from `first` on. `point` and `step` are as in gemm_winograd_kernels. */
@@ -109,8 +119,8 @@ static void transform_chunk(void *arg, int chunk, void *scratch)
     (void)scratch;
     const filter_job *j = arg;
     const int first = chunk * j->u->vl;
-    transform_filters(j, first, j->U + u_at(j->c, j->u, j->m, 0, first),
-                      u_point(j->c, block_of(j->c, j->u, j->m)), strip_width(j->c, j->u));
+    const u_layout o = u_layout_of(j->c, j->u, j->m);
+    transform_filters(j, first, j->U + u_at(j->c, &o, 0, first), u_point(j->c, o.block), o.width);
 }
 
 static bool make_filters(void *U, const void *job)
@@ -122,8 +132,8 @@ static bool make_filters(void *U, const void *job)
 
 static packed_form form_of(const conv_call *c, const gemm_ukernel *u, int m)
 {
-    const int block = block_of(c, u, m);
-    const size_t floats = ceil_div(c->n, block) * points_of(m) * u_point(c, block);
+    const u_layout o = u_layout_of(c, u, m);
+    const size_t floats = ceil_div(c->n, o.block) * o.points * u_point(c, o.block);
     return (packed_form){u, m, floats * sizeof(float), make_filters};
 }
 
@@ -188,7 +198,8 @@ static void transform_channel(const layer *l, const layout *o, const gemm_tiles 
 
 static const float *strips_of(const layer *l, int point, int first)
 {
-    return l->U + u_at(l->c, l->u, l->m, point, first);
+    const u_layout o = {l->points, l->block, l->width};
+    return l->U + u_at(l->c, &o, point, first);
 }
 
 /* M = VT U at a point, for `count` filters whose U is strips of `width`. Without its A and C. */
@@ -328,7 +339,7 @@ static void compute_v(void *arg, int chunk, void *scratch)
 static void compute_m(void *arg, int chunk, void *scratch)
 {
     const layer *l = arg;
-    const int first = chunk / l->points * l->block, point = chunk % l->points;
+    const int point = chunk % l->points, first = chunk / l->points * l->block;
     const int next = chunk + l->threads;
     const layout o = layout_of(l, l->together);
     packed_job product = block_product(l, &o, l->together, point, first);
@@ -378,10 +389,10 @@ static group_u get_group(const layer *l, int first, int count, float *scratch)
 {
     const filter_job job = {.c = l->c, .u = l->u, .m = l->m};
     const int block = first / l->block, group = group_of(l);
+    const u_layout o = {l->points, l->block, l->width};
     group_u u = {scratch, u_point(l->c, group), group};
     if (block < l->upto)
-        u = (group_u){l->kept + u_at(l->c, l->u, l->m, 0, first), u_point(l->c, l->block),
-                      l->width};
+        u = (group_u){l->kept + u_at(l->c, &o, 0, first), u_point(l->c, l->block), l->width};
     if (block < l->ready) return u;
     for (int f = 0; f < count; f += l->u->vl)
         transform_filters(&job, first + f, u.at + f, u.point, u.step);
