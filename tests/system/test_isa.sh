@@ -10,7 +10,7 @@
 if [ $# = 0 ]; then
     name=here wanted=generic
     grep -qw avx2 /proc/cpuinfo && wanted="avx2 $wanted"
-    grep -qw avx512f /proc/cpuinfo && wanted="avx512 $wanted"
+    grep -qw avx512vl /proc/cpuinfo && wanted="avx512 $wanted"
     [ "$(uname -m)" != aarch64 ] || wanted="neon $wanted"
     if [ "$(uname -m)" = armv7l ]; then
         grep -qw neon /proc/cpuinfo && wanted="neon32 $wanted"

@@ -133,18 +133,29 @@ INLINE void nchwc_tile(const bool half, const gemm_nchwc *l, const int places, c
     else BY_SLOPE(l->slope > 0, nchwc_store, half, l, places, nv, i, group, acc);
 }
 
-/* Places from .. to - 1. The last tile ends with them, and so overlaps the one before it. So few
-   that CHAIN for each are fewer FMAs than a tile's go one by one: a chain of FMAs, each of which
-   waits for the one before, takes as long as CHAIN times as many that do not wait. */
+INLINE void nchwc_one_by_one(const bool half, const gemm_nchwc *l, const int nv,
+                             const gemm_nchwc_source source, int from, int to, int group,
+                             const float *b)
+{
+    for (; from < to; ++from) nchwc_tile(half, l, 1, nv, source, from, group, b);
+}
+
+/* Places from .. to - 1. The last tile ends with them, and so overlaps the one before it. But so
+   few that CHAIN for each are fewer FMAs than a tile has go one by one: CHAIN take as long as one
+   that waits for the one before. */
 INLINE void nchwc_strip(const bool half, const gemm_nchwc *l, const int nv,
                         const gemm_nchwc_source source, int from, int to, int group,
                         const float *b)
 {
-    enum { CHAIN = 8 };
-    const int places = NCHWC_PLACES(nv), few = to < places ? to : (places * nv - 1) / CHAIN;
-    for (; to - from > few; from += places)
+    enum { CHAIN = 12 };
+    const int places = NCHWC_PLACES(nv), few = (places * nv - 1) / CHAIN;
+    if (to < places) {
+        nchwc_one_by_one(half, l, nv, source, from, to, group, b);
+        return;
+    }
+    for (; from < to - few; from += places)
         nchwc_tile(half, l, places, nv, source, lesser(from, to - places), group, b);
-    for (; from < to; ++from) nchwc_tile(half, l, 1, nv, source, from, group, b);
+    if (few) nchwc_one_by_one(half, l, nv, source, from, to, group, b);
 }
 
 #define NCHWC_NAME(from, v, half) JOIN(gemm_packed_##from##_to_nchwc_##v##_##half##__, ISA)
