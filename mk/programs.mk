@@ -37,7 +37,7 @@ $(eval $(foreach source,$(STATIC_TESTS),$(call program,tests,$(source),$(OUT)/mo
 $(eval $(foreach source,$(filter-out $(STATIC_TESTS),$(TEST_PROGRAMS)),$(call program,tests,$(source),$(OUT)/modules.a $(OUT)/libdarknet.so)))
 
 # ./darknet with clocks in it.
-PHASES = load_alphabet parse_network_cfg load_weights picture_start picture_prepare picture_fitted network_predict \
+PHASES = load_alphabet_later parse_network_cfg load_weights picture_start picture_prepare picture_fitted network_predict \
     say_detections picture_draw picture_save pthread_create sem_wait
 $(OUT)/bench/darknet_phases: FILE_OBJECTS = $(foreach name,$(DARKNET_PROGRAM),$(OUT)/darknet-obj/$(name).o)
 $(OUT)/bench/darknet_phases: FILE_LIBS = $(PHASES:%=-Wl,--wrap=%)

@@ -55,7 +55,7 @@ static void say(const char *phase, double begin)
         return result;                                                                             \
     }
 
-PHASE_OF(image **, "letters", load_alphabet, (void), ())
+PHASE_OF(image **, "letters", load_alphabet_later, (void), ())
 PHASE_OF(network *, "cfg", parse_network_cfg, (char *file), (file))
 PHASE("weights", load_weights, (network *net, char *file), (net, file))
 PHASE("prepare", picture_prepare, (picture *p, network *net), (p, net))

@@ -135,6 +135,23 @@ done
 same start-letters "$work/expected" "$work/found"
 check start-letters-long sh -c "cd '$work/here' && '$work/letters' long собака"
 
+# detect reads a letter when it is drawn, and says at the start that there are none.
+darknet_folder "$work/lean"
+rm "$work/lean/data"
+mkdir -p "$work/lean/data/labels"
+ln -s "$root"/data/*.jpg "$root"/data/*.names "$work/lean/data"
+cp "$root"/data/labels/32_*.png "$work/lean/data/labels"
+lean() { (cd "$work/lean" && ./darknet detect $cfg $weights data/kite.jpg); }
+expect_failure start-letter-missing "Couldn't open file: data/labels/" lean
+check start-letter-missing-boxes grep -q '^kite: ' "$work/output"
+cp "$root"/data/labels/*_[0-3].png "$work/lean/data/labels"
+check start-letters-of-small-sizes lean
+(cd "$work/here" && ./darknet detect $cfg $weights data/kite.jpg >"$work/output" 2>&1)
+same start-letters-drawn "$work/here/predictions.jpg" "$work/lean/predictions.jpg"
+rm -r "$work/lean/data/labels"
+expect_failure start-letters-missing "Couldn't open file: data/labels/32_0.png" lean
+check start-letters-missing-first [ "$(wc -l <"$work/output")" = 1 ]
+
 # ---- A picture as bytes ----
 ${CC:-cc} -std=gnu11 -w -I "$BUILD/darknet/include" tests/support/one_picture.c "$OUT/libdarknet.so" \
     -Wl,-rpath,"$OUT" -lm -o "$work/one_picture"
