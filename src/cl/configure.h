@@ -77,6 +77,16 @@ const char *gemm_cl_give_to_cpu(const void *data, size_t bytes, gemm_cl_cpu_use)
 /* Whether the device may hold something that the CPU does not have: one load. */
 bool gemm_cl_has_left(void);
 
+/* Makes the programs that calls with `foresees` of their context told. */
+void gemm_cl_make_foreseen(void);
+
+/* Programs may be compiled by further processes: /proc/self/exe with this argument, which then calls
+   gemm_cl_serve. */
+void gemm_cl_compile_apart(const char *argument);
+
+/* Compiles what the process asks for that began this one, and ends this one. */
+void gemm_cl_serve(void);
+
 /* For tests: forces a memory policy. 'u' is unified, 'd' discrete, 0 what the device needs. Only
    while no other thread makes a call. */
 void gemm_cl_force_memory(int policy);

@@ -230,6 +230,17 @@ static void start(void)
 }
 GEMM_ONCE(start)
 
+void gemm_compile_apart(int argc, char **argv)
+{
+    static const char argument[] = "--compile-opencl-programs";
+    static const char *const others[] = {"GEMM_TRACE", "GEMM_CALIBRATE", "GEMM_TUNE", "GEMM_CHECK"};
+    gemm_cl_compile_apart(argument);
+    if (argc != 2 || strcmp(argv[1], argument)) return;
+    for (size_t i = 0; i < sizeof others / sizeof *others; ++i) unsetenv(others[i]);
+    gemm_get_state();
+    gemm_cl_serve();
+}
+
 bool gemm_is_started(void)
 {
     return state.impl;

@@ -161,9 +161,31 @@ static void run_darknet(const layer *l, network *whole, network *net)
     l->forward(*l, *net);
 }
 
+void hook_main(int argc, char **argv)
+{
+    gemm_compile_apart(argc, argv);
+}
+
+/* Before the first pass of a process. */
+static void foresee(network *whole, network net)
+{
+    static int begun;
+    int last;
+    if (begun || net.train || __atomic_exchange_n(&begun, 1, __ATOMIC_RELAXED)) return;
+    if (!gemm_foresee(1)) return;
+    for (net.index = 0; net.index < net.n; net.index = last + 1) {
+        last = hook_take(net, net.layers[net.index].output);
+        if (last < 0) last = net.index;
+        net.input = net.layers[last].output;
+    }
+    gemm_foresee(0);
+    weights_changed(whole);
+}
+
 int hook_forward(network *whole, network *net)
 {
     const layer *l = &net->layers[net->index];
+    if (!net->index) foresee(whole, *net);
     int last = hook_take(*net, l->output);
     if (last < 0) {
         last = net->index;

@@ -24,8 +24,16 @@ void gemm_cl_cache_write(const gemm_cl_key *, const unsigned char *binary, size_
 /* Whether the folder can be written. If not, that is said, once in a process. */
 bool gemm_cl_cache_keeps(void);
 
+/* Whether there is a file for the program, or a note. */
+bool gemm_cl_cache_has(const gemm_cl_key *);
+
+/* For a process that is about to end, whatever its other threads do: no file is half written, and
+   no note says that a program ended the process. Nothing can be written from then on. */
+void gemm_cl_cache_leave(void);
+
 /* A note on disk that a program is being tried, or that its binary is made. */
 typedef struct gemm_cl_note {
+    struct gemm_cl_note *outer; /* of the program around whose trial builds this one */
     int fd;                     /* -1: there is none */
     char path[1152];
 } gemm_cl_note;
@@ -37,6 +45,6 @@ typedef struct gemm_cl_note {
 char *gemm_cl_begin_note(const gemm_cl_key *, gemm_cl_note *);
 
 /* The trial is over: the program is left out for this reason from now on. NULL: it is not. */
-void gemm_cl_end_note(const gemm_cl_note *, const gemm_cl_key *, const char *why);
+void gemm_cl_end_note(gemm_cl_note *, const gemm_cl_key *, const char *why);
 
 #endif

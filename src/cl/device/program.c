@@ -8,8 +8,10 @@
  */
 #include "cl/device/program.h"
 
+#include "cl/device/builders.h"
 #include "cl/device/cache.h"
 #include "util/clock.h"
+#include "util/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +19,7 @@
 
 static gemm_cl_program *programs;
 static gemm_cl_trial *trial;
+static bool foreseeing;
 
 void gemm_cl_set_trial(gemm_cl_trial *t)
 {
@@ -39,6 +42,16 @@ static const struct {
     {"cl_winograd_input", "cl_winograd_all"},
     {"cl_winograd_output", "cl_winograd_all"},
 };
+
+/* The name as a text that lasts, or NULL: no kernel has it. */
+static const char *find_name(const char *name)
+{
+    for (size_t i = 0; i < sizeof units / sizeof *units; ++i)
+        if (!strcmp(units[i].kernel, name)) return units[i].kernel;
+    for (size_t i = 0; i < gemm_cl_source_count; ++i)
+        if (!strcmp(gemm_cl_sources[i].name, name)) return gemm_cl_sources[i].name;
+    return NULL;
+}
 
 static const char *source_of(const char *name)
 {
@@ -98,23 +111,14 @@ static double made_ms;          /* what all programs took that were made so far 
 static struct {
     double ms;                  /* with their trials */
     int done;
-    bool said;
+    bool foreseen, said;        /* some of them; that it takes long */
 } anew;
 
-/* Once they have taken so long that somebody wonders, a line says so. How many will follow is not
-   known, because layers come one by one. */
-static void say_compiling(void)
+static gemm_cl_key key_of(const gemm_cl_program *p)
 {
-    enum { LONG_MS = 1000 };
-    if (anew.said || anew.ms < LONG_MS) return;
-    anew.said = true;
-    const bool kept = gemm_cl_cache_keeps();
-    fprintf(stderr, "gemm_cl: compiling OpenCL programs for %s, once: %d done in %.1f s%s%s\n",
-            gemm_cl_opened()->name, anew.done, anew.ms / 1000, kept ? "; they are kept in " : "",
-            kept ? gemm_cl_settings()->cache_dir : "");
+    const gemm_cl_device *d = gemm_cl_opened();
+    return (gemm_cl_key){p->name, source_of(p->name), p->options, d->name, d->driver};
 }
-
-/* ---- one program ---- */
 
 /* Another kernel of the same text and options that was built, or could not be. NULL: none. */
 static const gemm_cl_program *find_built(const gemm_cl_program *p, const gemm_cl_key *key)
@@ -125,6 +129,47 @@ static const gemm_cl_program *find_built(const gemm_cl_program *p, const gemm_cl
         q = q->next;
     return q;
 }
+
+/* Those that are foreseen and not built, one for each text with its options. Returns how many. */
+static int list_orders(gemm_cl_order orders[GEMM_CL_ORDERS])
+{
+    int count = 0;
+    for (const gemm_cl_program *p = programs; p; p = p->next) {
+        const gemm_cl_key key = key_of(p);
+        if (!p->foreseen || find_built(p, &key)) continue;
+        int i = 0;
+        while (i < count && !gemm_cl_joins(&orders[i], key.source, p->options)) ++i;
+        if (i == GEMM_CL_ORDERS) continue;
+        if (i == count) orders[count++] = (gemm_cl_order){.source = key.source};
+        if (!gemm_cl_add_order(&orders[i], i, p->name, p->options)) count -= i + 1 == count;
+    }
+    return count;
+}
+
+/* Once they have taken so long that somebody wonders, a line says so. How many will follow is known
+   where a network was foreseen, which comes after the first program. */
+static void say_compiling(void)
+{
+    enum { LONG_MS = 1000 };
+    gemm_cl_order orders[GEMM_CL_ORDERS];
+    gemm_text of = {0}, left = {0};
+    if (anew.said || anew.ms < LONG_MS || (anew.done < 2 && !anew.foreseen)) return;
+    anew.said = true;
+    const bool kept = gemm_cl_cache_keeps();
+    const int more = list_orders(orders);
+    if (anew.foreseen) {
+        gemm_text_add(&of, " of %d", anew.done + more);
+        gemm_text_add(&left, ", %d left", more);
+    }
+    fprintf(stderr, "gemm_cl: compiling OpenCL programs for %s, once: %d%s done in %.1f s%s%s%s\n",
+            gemm_cl_opened()->name, anew.done, gemm_text_part(&of), anew.ms / 1000,
+            gemm_text_part(&left), kept ? "; they are kept in " : "",
+            kept ? gemm_cl_settings()->cache_dir : "");
+    gemm_text_free(&of);
+    gemm_text_free(&left);
+}
+
+/* ---- one program ---- */
 
 /* Takes what was built for such a kernel. Whether it was. */
 static bool share(gemm_cl_program *p, const gemm_cl_key *key)
@@ -283,8 +328,7 @@ static void judge(gemm_cl_program *p, const gemm_cl_key *key, bool *lasts)
 /* Makes a program ready, or leaves it out, or neither. Whether it was in no cache. */
 static bool make(gemm_cl_program *p)
 {
-    const gemm_cl_device *d = gemm_cl_opened();
-    const gemm_cl_key key = {p->name, source_of(p->name), p->options, d->name, d->driver};
+    const gemm_cl_key key = key_of(p);
     gemm_cl_note note = {.fd = -1};
     bool lasts = false;
     if (!key.source) {
@@ -327,21 +371,41 @@ static gemm_cl_program *add(const char *name, const char *options)
     return p;
 }
 
+/* Makes it, and counts what that took. */
+static void make_counted(gemm_cl_program *p)
+{
+    const bool foresees = foreseeing;
+    const moment begin = now();
+    const double before = made_ms, anew_before = anew.ms;
+    foreseeing = false;
+    const bool compiled = make(p) || p->foreseen;
+    p->foreseen = false;
+    foreseeing = foresees;
+    made_ms = before + worked_since(begin);     /* those inside of its trial too */
+    if (!compiled || p->shared) return;
+    anew.ms = anew_before + gemm_now_ms() - begin.wall;
+    ++anew.done;
+    say_compiling();
+}
+
+/* Whether the program is left for later. */
+static bool foresee(gemm_cl_program *p)
+{
+    const gemm_cl_key key = key_of(p);
+    if (!foreseeing || p->foreseen) return foreseeing;
+    if (!key.source || p->program || gemm_cl_cache_has(&key)) return false;
+    p->group_items = gemm_cl_opened()->group_items;
+    return p->foreseen = anew.foreseen = true;
+}
+
 const gemm_cl_program *gemm_cl_build(const char *name, const char *options, const char **why)
 {
     gemm_cl_program *p = options ? find(name, options) : NULL;
     if (!p && options) p = add(name, options);
     if (p && p->on_trial) return p;
     if (p && !p->why && !(p->right && p->kernel)) {
-        const moment begin = now();
-        const double before = made_ms, anew_before = anew.ms;
-        const bool compiled = make(p);
-        made_ms = before + worked_since(begin);     /* those inside of its trial too */
-        if (compiled) {
-            anew.ms = anew_before + gemm_now_ms() - begin.wall;
-            ++anew.done;
-            say_compiling();
-        }
+        if (foresee(p)) return p;
+        make_counted(p);
     }
     if (p && !p->why && p->right && p->kernel) return p;
     *why = p && p->why ? p->why : p ? "the OpenCL kernel could not be tried" : "out of memory";
@@ -382,6 +446,48 @@ void gemm_cl_say_left_out(const char *why)
     if (p && p->said) return;
     gemm_cl_say(why);
     if (p) p->said = true;
+}
+
+/* ---- programs of a network that is known ---- */
+
+void gemm_cl_foresee(bool on)
+{
+    foreseeing = on;
+}
+
+bool gemm_cl_foresees(void)
+{
+    return foreseeing;
+}
+
+void gemm_cl_build_order(const gemm_cl_order *o)
+{
+    char names[sizeof o->names], *rest = names;
+    const char *why;
+    memcpy(names, o->names, sizeof names);
+    for (char *name; (name = strtok_r(rest, " ", &rest));) {
+        const char *lasting = find_name(name);
+        if (lasting) gemm_cl_build(lasting, o->options, &why);
+    }
+}
+
+/* A program that another process has built is loaded at once. */
+void gemm_cl_build_foreseen(void)
+{
+    gemm_cl_order orders[GEMM_CL_ORDERS];
+    foreseeing = false;
+    const int count = list_orders(orders);
+    say_compiling();
+    if (!gemm_cl_start_builders(orders, count)) return;
+    for (int i; (i = gemm_cl_take_order()) >= 0;) gemm_cl_build_order(&orders[i]);
+    for (int i;;) {
+        const double begin = gemm_now_ms();
+        i = gemm_cl_wait_for_order();
+        anew.ms += gemm_now_ms() - begin;
+        if (i < 0) break;
+        gemm_cl_build_order(&orders[i]);
+    }
+    gemm_cl_end_builders();
 }
 
 void gemm_cl_release_programs(void)

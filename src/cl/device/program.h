@@ -39,6 +39,21 @@ bool gemm_cl_is_faulty(const char *why);
 /* Says a reason that gemm_cl_build gave, once for each program. */
 void gemm_cl_say_left_out(const char *why);
 
+/*
+ * While this is on, a program that the cache has not is not built. gemm_cl_build then gives it
+ * without a kernel, as if it were right and had the limits of the device. So a walk over the layers
+ * of a network finds what is missing.
+ */
+void gemm_cl_foresee(bool);
+bool gemm_cl_foresees(void);
+
+/* Ends that. Builds what was foreseen, if further processes can help (cl/device/builders.h). */
+void gemm_cl_build_foreseen(void);
+
+/* Builds the kernels of an order. */
+struct gemm_cl_order;
+void gemm_cl_build_order(const struct gemm_cl_order *);
+
 /* Releases all programs. */
 void gemm_cl_release_programs(void);
 
