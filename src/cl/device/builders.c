@@ -41,9 +41,8 @@ bool gemm_cl_joins(const gemm_cl_order *o, const char *source, const char *optio
     return o->source == source && !strcmp(o->options, options);
 }
 
-bool gemm_cl_add_order(gemm_cl_order *o, int number, const char *name, const char *options)
+bool gemm_cl_add_order(gemm_cl_order *o, const char *name, const char *options)
 {
-    o->number = number;
     if (!*o->options && !gemm_append(o->options, sizeof o->options, "%s", options)) return false;
     return gemm_append(o->names, sizeof o->names, "%s ", name);
 }

@@ -29,7 +29,7 @@ typedef struct gemm_cl_order {
 bool gemm_cl_joins(const gemm_cl_order *, const char *source, const char *options);
 
 /* Adds a kernel. False: it does not fit. */
-bool gemm_cl_add_order(gemm_cl_order *, int number, const char *name, const char *options);
+bool gemm_cl_add_order(gemm_cl_order *, const char *name, const char *options);
 
 /* Begins processes that build the orders, which have the numbers from 0 on. False where none can
    help: a few orders, a CPU as the device, no folder of a cache, a program that does not allow it. */

@@ -141,7 +141,7 @@ static int list_orders(gemm_cl_order orders[GEMM_CL_ORDERS])
         while (i < count && !gemm_cl_joins(&orders[i], key.source, p->options)) ++i;
         if (i == GEMM_CL_ORDERS) continue;
         if (i == count) orders[count++] = (gemm_cl_order){.source = key.source};
-        if (!gemm_cl_add_order(&orders[i], i, p->name, p->options)) count -= i + 1 == count;
+        if (!gemm_cl_add_order(&orders[i], p->name, p->options)) count -= i + 1 == count;
     }
     return count;
 }
@@ -471,12 +471,23 @@ void gemm_cl_build_order(const gemm_cl_order *o)
     }
 }
 
+/* Those first that will take the longest: of the longest text, and of the most options. */
+static int compare_orders(const void *one, const void *other)
+{
+    const gemm_cl_order *a = one, *b = other;
+    const size_t x = strlen(a->source), y = strlen(b->source);
+    if (x != y) return x < y ? 1 : -1;
+    return (int)strlen(b->options) - (int)strlen(a->options);
+}
+
 /* A program that another process has built is loaded at once. */
 void gemm_cl_build_foreseen(void)
 {
     gemm_cl_order orders[GEMM_CL_ORDERS];
     foreseeing = false;
     const int count = list_orders(orders);
+    qsort(orders, (size_t)count, sizeof *orders, compare_orders);
+    for (int i = 0; i < count; ++i) orders[i].number = i;
     say_compiling();
     if (!gemm_cl_start_builders(orders, count)) return;
     for (int i; (i = gemm_cl_take_order()) >= 0;) gemm_cl_build_order(&orders[i]);
