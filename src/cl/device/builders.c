@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,21 +128,35 @@ int gemm_cl_wait_for_order(void)
     return number;
 }
 
-/* Nobody else asks how they ended. */
+/* Waits for all children. Whether the signal that ended one is none of a fault. */
+static bool are_killed(void)
+{
+    bool killed = false;
+    for (int i = 0; i < children.count; ++i) {
+        int status = 0;
+        while (waitpid(children.ids[i], &status, 0) < 0 && errno == EINTR) continue;
+        const int n = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+        killed = killed || n == SIGKILL || n == SIGTERM || n == SIGINT || n == SIGHUP;
+    }
+    return killed;
+}
+
 static void *reap(void *unused)
 {
-    for (int i = 0; i < children.count; ++i)
-        while (waitpid(children.ids[i], NULL, 0) < 0 && errno == EINTR) continue;
+    are_killed();
     return unused;
 }
 
-void gemm_cl_end_builders(void)
+/* Where all is done, nobody needs to know how they end, and nothing waits. */
+bool gemm_cl_end_builders(void)
 {
     pthread_t thread;
     close(pipes.take);
     close(pipes.give);
     close(pipes.done);
+    if (pipes.left) return are_killed();
     if (pthread_create(&thread, NULL, reap, NULL) == 0) pthread_detach(thread);
+    return false;
 }
 
 /* ---- a child ---- */

@@ -41,8 +41,8 @@ int gemm_cl_take_order(void);
 /* The number of an order that a child is done with, in any way; below 0: there are no more. */
 int gemm_cl_wait_for_order(void);
 
-/* The children end. */
-void gemm_cl_end_builders(void);
+/* The children end. Whether one had been killed by somebody, and not by a fault of the compiler. */
+bool gemm_cl_end_builders(void);
 
 /* In a child: takes orders from the parent until there are no more. */
 void gemm_cl_serve_orders(void (*build)(const gemm_cl_order *));

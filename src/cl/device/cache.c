@@ -274,15 +274,19 @@ static char *reason_of(const gemm_cl_key *key, const char *path)
     return why;
 }
 
+/* The path of the key's note, which is then locked. */
+static void open_note(const gemm_cl_key *key, gemm_cl_note *note)
+{
+    char name[GEMM_NAME_BYTES];
+    name_file(key, ".note", name);
+    snprintf(note->path, sizeof note->path, "%s/%s", gemm_cl_settings()->cache_dir, name);
+    note->fd = lock_note(note->path);
+}
+
 char *gemm_cl_begin_note(const gemm_cl_key *key, gemm_cl_note *note)
 {
-    const char *folder = gemm_cl_settings()->cache_dir;
-    char name[GEMM_NAME_BYTES];
     note->fd = -1;
-    if (!folder) return NULL;
-    name_file(key, ".note", name);
-    snprintf(note->path, sizeof note->path, "%s/%s", folder, name);
-    note->fd = lock_note(note->path);
+    if (gemm_cl_settings()->cache_dir) open_note(key, note);
     if (note->fd < 0) return NULL;
     char *why = reason_of(key, note->path);
     if (!why) {
@@ -313,6 +317,15 @@ void gemm_cl_end_note(gemm_cl_note *note, const gemm_cl_key *key, const char *wh
     else remove_note(note);
     close(note->fd);
     pthread_mutex_unlock(&writing);
+}
+
+void gemm_cl_forget_note(const gemm_cl_key *key)
+{
+    gemm_cl_note note;
+    open_note(key, &note);
+    if (note.fd < 0) return;
+    remove_note(&note);
+    close(note.fd);
 }
 
 void gemm_cl_cache_leave(void)

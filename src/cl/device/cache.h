@@ -44,6 +44,9 @@ typedef struct gemm_cl_note {
    the same, no note is written. */
 char *gemm_cl_begin_note(const gemm_cl_key *, gemm_cl_note *);
 
+/* Removes a note of a process that was killed. */
+void gemm_cl_forget_note(const gemm_cl_key *);
+
 /* The trial is over: the program is left out for this reason from now on. NULL: it is not. */
 void gemm_cl_end_note(gemm_cl_note *, const gemm_cl_key *, const char *why);
 

@@ -498,7 +498,11 @@ void gemm_cl_build_foreseen(void)
         if (i < 0) break;
         gemm_cl_build_order(&orders[i]);
     }
-    gemm_cl_end_builders();
+    const bool killed = gemm_cl_end_builders();
+    for (gemm_cl_program *p = programs; killed && p; p = p->next) {
+        const gemm_cl_key key = key_of(p);
+        if (p->foreseen) gemm_cl_forget_note(&key);
+    }
 }
 
 void gemm_cl_release_programs(void)

@@ -1,0 +1,123 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The programs of a network under `cl`: known before its first pass, and compiled by several processes where the device
+# is a GPU. PoCL is the device, and a layer of the ICD loader makes it a desktop GPU.
+#
+#   tests/system/test_cl_programs.sh
+. tests/support/lib.sh
+use_pocl || { skip cl-programs "$no_pocl"; finish; }
+
+bin=$OUT/tests
+export GEMM_IMPL=cl GEMM_CACHE_DIR="$work/programs" DESKTOP_BUILDS="$work/builds"
+cat >"$work/few.cfg" <<'END'
+[net]
+batch=1
+width=32
+height=32
+channels=4
+
+[convolutional]
+filters=8
+size=3
+stride=1
+pad=1
+activation=leaky
+
+[maxpool]
+size=2
+stride=2
+
+[convolutional]
+filters=32
+size=1
+stride=1
+activation=leaky
+
+[convolutional]
+filters=16
+size=3
+stride=2
+pad=1
+activation=linear
+
+[upsample]
+stride=2
+END
+
+# run VARIABLES...: one pass of the network; the lines of gemm_cl are in said
+pass_of()
+{
+    plain env OPENCL_LAYERS="${LAYERS:-$bin/layer_desktop.so}" "$@" timeout 300 "$OUT/darknet" speed "$work/few.cfg" 1 >"$work/said" 2>&1
+}
+cold()
+{
+    rm -rf "$GEMM_CACHE_DIR" "$work/builds"
+    mkdir -m 700 "$GEMM_CACHE_DIR"
+    pass_of "$@"
+}
+files() { find "$GEMM_CACHE_DIR" -name "$1" | wc -l; }
+processes() { sort -u "$work/builds" | wc -l; }
+is() { if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "$2 instead of $3: $(grep gemm "$work/said")"; fi; }
+
+# ---- all are foreseen, and a line says how many are left ----
+cold DESKTOP_SLOW=600 DESKTOP_WAIT=1
+total=$(sed -n 's/^gemm_cl: compiling OpenCL programs for Desktop GPU, once: \([0-9]*\) of \([0-9]*\) done in [0-9.]* s, \([0-9]*\) left; they are kept in .*/\1 \2 \3/p' "$work/said")
+check cl-programs-left awk "BEGIN { exit split(\"$total\", n) != 3 || n[1] + n[3] != n[2] }"
+set -- $total
+is cl-programs-foreseen "${2:-none}" "$(wc -l <"$work/builds")"
+is cl-programs-kept "$(files '*.clbin') $(files '*.note')" "${2:-none} 0"
+is cl-programs-processes "$([ "$(processes)" -gt 1 ] && echo several)" several
+mv "$work/builds" "$work/before"
+pass_of
+is cl-programs-again "$(grep -c '^gemm' "$work/said") $(ls "$work/builds" 2>&1 | wc -l) $([ -e "$work/builds" ] && echo built)" '0 1 '
+
+# ---- further processes write no trace ----
+cold DESKTOP_WAIT=1 GEMM_TRACE="$work/trace.csv"
+is cl-programs-trace "$(grep -c '^variant' "$work/trace.csv") $(tail -n +2 "$work/trace.csv" | wc -l)" '1 4'
+
+# ---- one process: a CPU, a folder that cannot be written, a program that cannot begin itself ----
+cold DESKTOP_CPU=1
+is cl-programs-cpu "$(processes) $?" '1 0'
+cold GEMM_CACHE_DIR=/proc/nowhere
+is cl-programs-unwritable "$(processes) $(grep -c 'cannot be kept in /proc/nowhere' "$work/said")" '1 1'
+cold LD_PRELOAD="$bin/preload_no_spawn.so"
+is cl-programs-no-proc "$(processes) $(files '*.clbin')" "1 $2"
+
+# ---- a child that ends costs its program at most ----
+# A fault of the compiler leaves the program out, as in a process alone. A kill leaves nothing out.
+cold DESKTOP_WAIT=1 DESKTOP_SIGNAL=9
+is cl-programs-killed "$? $(files '*.clbin') $(files '*.note') $(grep -c 'left out' "$work/said")" "0 $2 0 0"
+cold DESKTOP_WAIT=1 DESKTOP_SIGNAL=6
+is cl-programs-crashed "$? $(files '*.note') $(grep -c 'left out on .*: an earlier process ended while it was tried' "$work/said")" '0 1 1'
+
+# ---- children end with their parent, and leave no notes ----
+# Each of the two is in a program that takes a minute. The parent's own note stays, as without children.
+rm -rf "$GEMM_CACHE_DIR" "$work/builds"
+mkdir -m 700 "$GEMM_CACHE_DIR"
+plain env OPENCL_LAYERS="$bin/layer_desktop.so" DESKTOP_SLOW=60000 "$OUT/darknet" speed "$work/few.cfg" 1 >"$work/said" 2>&1 &
+parent=$!
+begun() { [ -e "$work/builds" ] && [ "$(processes)" -gt 1 ] && [ "$(grep -cx "$parent" "$work/builds")" = 2 ]; }
+tries=0
+until [ $tries = 600 ] || begun; do
+    sleep 0.1
+    tries=$((tries + 1))
+done
+kill -9 $parent
+wait $parent 2>/dev/null
+left()
+{
+    for child in $(grep -vx "$parent" "$work/builds"); do
+        case $(ps -o stat= -p "$child") in '' | Z*) ;; *) echo "$child" ;; esac
+    done
+}
+tries=0
+while [ $tries -lt 100 ] && [ -n "$(left)" ]; do
+    sleep 0.1
+    tries=$((tries + 1))
+done
+is cl-programs-parent-ends "$(processes) $(left) $(files '*.note') $(files '.new-*')" "$(processes)  1 0"
+check cl-programs-parent-children [ "$(processes)" -gt 1 ]
+
+# The argument of a child, without a parent.
+is cl-programs-alone "$("$OUT/darknet" --compile-opencl-programs </dev/null 2>&1) $?" ' 0'
+finish
