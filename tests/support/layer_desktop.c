@@ -118,7 +118,10 @@ static CL_API_ENTRY cl_program CL_API_CALL CreateProgramWithSource(cl_context c,
     FILE *f = path ? fopen(path, "a") : NULL;
     if (f) fprintf(f, "%d\n", (int)getpid());
     if (f) fclose(f);
-    if (number && another) raise(atoi(number));
+    if (number && another) {
+        signal(atoi(number), SIG_DFL);      /* instead of LLVM's */
+        raise(atoi(number));
+    }
     if (slow && !first) sleep_ms(atol(slow));
     return next->clCreateProgramWithSource(c, n, texts, bytes, error);
 }
