@@ -5,7 +5,6 @@
  */
 #include "gemm_cl.h"
 
-#include "cl/device/builders.h"
 #include "cl/device/pending.h"
 #include "cl/op/convolution.h"
 #include "cl/op/int8.h"
@@ -17,7 +16,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* Releases all that was made on the device, and then the device. Blocks that the caller still holds
    stay, because only the caller knows when they are unused. */
@@ -103,8 +101,9 @@ static gemm_status start(half_call *h, const gemm_op *op, const layer_call *shor
     h->convolves = op->kind == GEMM_CONVOLUTION;
     if (!begin(context)) return end_start(GEMM_DECLINED, context);
     const gemm_cl_form *form = form_of(op, row, mode, context);
-    if (shortcut && form && form->row && !gemm_cl_adds(form->row)) return end_start(GEMM_DECLINED, context);
-    if (!h->convolves && context->foresees) return end_start(GEMM_DECLINED, context);
+    if ((shortcut && form && form->row && !gemm_cl_adds(form->row)) ||
+        (context->foresees && !h->convolves))
+        return end_start(GEMM_DECLINED, context);
     return end_start(
         h->convolves
             ? gemm_cl_convolve_start(&h->convolution, op->conv, shortcut, row, form, context)
@@ -271,13 +270,12 @@ void gemm_cl_make_foreseen(void)
     gemm_cl_unlock();
 }
 
-/* Ends without the handlers of exit(), because all is in the cache. */
 void gemm_cl_serve(void)
 {
     const char *why;
     gemm_cl_lock();
-    if (gemm_cl_end_with_parent() && open_all(&why)) gemm_cl_serve_orders(gemm_cl_build_order);
-    _exit(0);
+    if (open_all(&why)) gemm_cl_serve_orders(gemm_cl_build_order);
+    gemm_cl_unlock();
 }
 
 /* ---- the table ---- */

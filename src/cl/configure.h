@@ -80,11 +80,9 @@ bool gemm_cl_has_left(void);
 /* Makes the programs that calls with `foresees` of their context told. */
 void gemm_cl_make_foreseen(void);
 
-/* Programs may be compiled by further processes: /proc/self/exe with this argument, which then calls
-   gemm_cl_serve. */
-void gemm_cl_compile_apart(const char *argument);
-
-/* Compiles what the process asks for that began this one, and ends this one. */
+/* Further processes may compile programs: /proc/self/exe with this argument and environment, which
+   then calls gemm_cl_serve. That compiles what the process asks for that began it. */
+void gemm_cl_compile_apart(const char *argument, char **(*environment)(void));
 void gemm_cl_serve(void);
 
 /* For tests: forces a memory policy. 'u' is unified, 'd' discrete, 0 what the device needs. Only

@@ -28,6 +28,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static gemm_state state;
 static gemm_state last;         /* while the program is being ended: stock, and nothing else */
@@ -234,11 +235,12 @@ void gemm_compile_apart(int argc, char **argv)
 {
     static const char argument[] = "--compile-opencl-programs";
     static const char *const others[] = {"GEMM_TRACE", "GEMM_CALIBRATE", "GEMM_TUNE", "GEMM_CHECK"};
-    gemm_cl_compile_apart(argument);
+    gemm_cl_compile_apart(argument, gemm_environment);
     if (argc != 2 || strcmp(argv[1], argument)) return;
     for (size_t i = 0; i < sizeof others / sizeof *others; ++i) unsetenv(others[i]);
     gemm_get_state();
     gemm_cl_serve();
+    _exit(0);       /* at once, because all is in the cache */
 }
 
 bool gemm_is_started(void)

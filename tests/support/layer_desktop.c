@@ -8,10 +8,10 @@
  * DESKTOP_SETS, where that is named.
  *
  * Each program that is made from a text is a line in the file DESKTOP_BUILDS: the number of the
- * process. It takes DESKTOP_SLOW milliseconds longer, but for the first one of a process that builds
- * for itself. In a process that builds for another one it ends the process by the signal
- * DESKTOP_SIGNAL. With DESKTOP_WAIT=1 the second one of any other process waits for a line of such a
- * process, a minute at most. DESKTOP_CPU=1: the device stays a CPU.
+ * process. It takes DESKTOP_SLOW milliseconds longer, but for the first one of a process that
+ * builds for itself. In a process that builds for another one it ends the process by the signal
+ * DESKTOP_SIGNAL. With DESKTOP_WAIT=1 the second one of any other process waits for a line of such
+ * a process, a minute at most. DESKTOP_CPU=1: the device stays a CPU.
  */
 #define LAYER_NAME "a desktop GPU"
 #include "layer.h"

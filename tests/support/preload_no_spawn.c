@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* LD_PRELOAD=preload_no_spawn.so: a program cannot begin itself again, as where /proc is not mounted. */
+/* LD_PRELOAD=preload_no_spawn.so: a program cannot begin itself again, as without /proc. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <spawn.h>

@@ -6,56 +6,48 @@
 #include "cl/device/device.h"
 #include "util/cores.h"
 #include "util/ints.h"
-#include "util/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <spawn.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stdint.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MOST_CHILDREN = 7 };
-extern char **environ;
-
 static const char *argument;    /* of a child; NULL: the program allows none */
-static struct {
-    int take, give, done;       /* of the pipes: both ends of the orders, and what is done */
-    int left;                   /* orders that are not done */
-} pipes;
-static struct {
-    int count;
-    pid_t ids[MOST_CHILDREN];
-} children;
+static char **(*environment)(void);
 
-void gemm_cl_compile_apart(const char *a)
+void gemm_cl_compile_apart(const char *a, char **(*e)(void))
 {
     argument = a;
+    environment = e;
 }
 
-bool gemm_cl_joins(const gemm_cl_order *o, const char *source, const char *options)
+/* So many that each process has two orders. */
+static int count_children(int orders)
 {
-    return o->source == source && !strcmp(o->options, options);
+    enum { FEW = 3, MOST = 7 };
+    const bool may = argument && orders >= FEW && !gemm_cl_opened()->traits.cpu &&
+                     !gemm_cl_settings()->untried && gemm_cl_cache_keeps();
+    return may ? min_int(min_int(gemm_allowed_cores() - 1, MOST), orders / 2) : 0;
 }
 
-bool gemm_cl_add_order(gemm_cl_order *o, const char *name, const char *options)
+static void *wait_for_end(void *id)
 {
-    if (!*o->options && !gemm_append(o->options, sizeof o->options, "%s", options)) return false;
-    return gemm_append(o->names, sizeof o->names, "%s ", name);
+    waitpid((pid_t)(intptr_t)id, NULL, 0);
+    return NULL;
 }
 
-/* ---- the parent ---- */
-
-/* A group of its own: a signal from the terminal ends the parent, and that ends the child. */
-static bool begin_child(int take, int done, pid_t *id)
+/* In a group of its own, because a signal from the terminal would end it while it tries a program. */
+static bool begin_child(int take, int done)
 {
     char *const words[] = {(char *)"darknet", (char *)argument, NULL};
     posix_spawn_file_actions_t files;
     posix_spawnattr_t how;
+    pthread_t thread;
+    pid_t id;
     if (posix_spawn_file_actions_init(&files)) return false;
     posix_spawnattr_init(&how);
     posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP);
@@ -63,123 +55,51 @@ static bool begin_child(int take, int done, pid_t *id)
         !posix_spawn_file_actions_adddup2(&files, take, STDIN_FILENO) &&
         !posix_spawn_file_actions_adddup2(&files, done, STDOUT_FILENO) &&
         !posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0) &&
-        !posix_spawn(id, "/proc/self/exe", &files, &how, words, environ);
+        !posix_spawn(&id, "/proc/self/exe", &files, &how, words, environment());
     posix_spawnattr_destroy(&how);
     posix_spawn_file_actions_destroy(&files);
+    if (begun && !pthread_create(&thread, NULL, wait_for_end, (void *)(intptr_t)id))
+        pthread_detach(thread);
     return begun;
 }
 
-/* So many that each process has two orders. */
-static int count_children(int orders)
-{
-    enum { FEW = 3 };
-    const bool may = argument && orders >= FEW && !gemm_cl_opened()->traits.cpu &&
-                     !gemm_cl_settings()->untried && gemm_cl_cache_keeps();
-    return may ? min_int(min_int(gemm_allowed_cores() - 1, MOST_CHILDREN), orders / 2) : 0;
-}
-
-bool gemm_cl_start_builders(const gemm_cl_order *orders, int count)
-{
-    int queue[2], done[2];
-    const int wanted = count_children(count);
-    if (wanted < 1 || pipe2(queue, O_CLOEXEC | O_NONBLOCK)) return false;
-    if (pipe2(done, O_CLOEXEC)) {
-        close(queue[0]);
-        close(queue[1]);
-        return false;
-    }
-    for (pipes.left = 0; pipes.left < count; ++pipes.left)
-        if (write(queue[1], &orders[pipes.left], sizeof *orders) != sizeof *orders) break;
-    children.count = 0;
-    while (children.count < wanted &&
-           begin_child(queue[0], done[1], &children.ids[children.count]))
-        ++children.count;
-    close(done[1]);
-    pipes.take = queue[0];
-    pipes.give = queue[1];
-    pipes.done = done[0];
-    return true;
-}
-
-/* A pipe gives whole orders, because all were written before. */
-static int take(int fd, gemm_cl_order *o)
+/* A pipe gives whole orders, because they were written before. */
+static bool take(int pipe, void *to, size_t bytes)
 {
     ssize_t n;
-    while ((n = read(fd, o, sizeof *o)) < 0 && errno == EINTR) continue;
-    return n == sizeof *o ? 0 : -1;
+    while ((n = read(pipe, to, bytes)) < 0 && errno == EINTR) continue;
+    return n == (ssize_t)bytes;
 }
 
-int gemm_cl_take_order(void)
+void gemm_cl_build_apart(const gemm_cl_order *orders, int count, gemm_cl_build_one *build)
 {
-    gemm_cl_order o;
-    if (take(pipes.take, &o)) return -1;
-    --pipes.left;
-    return o.number;
-}
-
-int gemm_cl_wait_for_order(void)
-{
+    int queue[2], done[2], left = 0, children = count_children(count);
     unsigned char number;
-    ssize_t n;
-    if (!pipes.left) return -1;
-    while ((n = read(pipes.done, &number, 1)) < 0 && errno == EINTR) continue;
-    if (n != 1) return -1;
-    --pipes.left;
-    return number;
-}
-
-/* Waits for all children. Whether the signal that ended one is none of a fault. */
-static bool are_killed(void)
-{
-    bool killed = false;
-    for (int i = 0; i < children.count; ++i) {
-        int status = 0;
-        while (waitpid(children.ids[i], &status, 0) < 0 && errno == EINTR) continue;
-        const int n = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-        killed = killed || n == SIGKILL || n == SIGTERM || n == SIGINT || n == SIGHUP;
+    gemm_cl_order o;
+    if (!children || pipe2(queue, O_CLOEXEC | O_NONBLOCK)) return;
+    if (!pipe2(done, O_CLOEXEC)) {
+        while (left < count && write(queue[1], &orders[left], sizeof o) == sizeof o) ++left;
+        while (children && begin_child(queue[0], done[1])) --children;
+        close(done[1]);
+        for (; take(queue[0], &o, sizeof o); --left) build(&o);
+        for (; left && take(done[0], &number, 1); --left) build(&orders[number]);
+        close(done[0]);
     }
-    return killed;
+    close(queue[0]);
+    close(queue[1]);
 }
 
-static void *reap(void *unused)
-{
-    are_killed();
-    return unused;
-}
-
-/* Where all is done, nobody needs to know how they end, and nothing waits. */
-bool gemm_cl_end_builders(void)
-{
-    pthread_t thread;
-    close(pipes.take);
-    close(pipes.give);
-    close(pipes.done);
-    if (pipes.left) return are_killed();
-    if (pthread_create(&thread, NULL, reap, NULL) == 0) pthread_detach(thread);
-    return false;
-}
-
-/* ---- a child ---- */
-
-static void *watch(void *unused)
+/* Whether nobody can write orders any more. */
+static bool is_alone(void)
 {
     struct pollfd orders = {.fd = STDIN_FILENO};
-    while (poll(&orders, 1, -1) < 0 && errno == EINTR) continue;
-    gemm_cl_cache_leave();
-    _exit(0);
-    return unused;
+    return poll(&orders, 1, 0) > 0 && (orders.revents & POLLHUP);
 }
 
-bool gemm_cl_end_with_parent(void)
-{
-    pthread_t thread;
-    return pthread_create(&thread, NULL, watch, NULL) == 0;
-}
-
-void gemm_cl_serve_orders(void (*build)(const gemm_cl_order *))
+void gemm_cl_serve_orders(gemm_cl_build_one *build)
 {
     gemm_cl_order o;
-    while (take(STDIN_FILENO, &o) == 0) {
+    while (!is_alone() && take(STDIN_FILENO, &o, sizeof o)) {
         const unsigned char number = (unsigned char)o.number;
         build(&o);
         if (write(STDOUT_FILENO, &number, 1) != 1) return;

@@ -21,12 +21,10 @@
 
 #include "cl/device/device.h"
 #include "util/file.h"
-#include "util/forked.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,15 +33,6 @@
 #include <unistd.h>
 
 enum { HEADER_MAX = 4096 };
-
-static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER;     /* a file, or which notes are held */
-static gemm_cl_note *held;
-
-static void after_fork(void)
-{
-    pthread_mutex_init(&writing, NULL);
-}
-GEMM_IN_CHILD(after_fork)
 
 /* FNV-1a, 64 bits. */
 static uint64_t hash_bytes(uint64_t hash, const void *data, size_t bytes)
@@ -156,11 +145,10 @@ unsigned char *gemm_cl_cache_read(const gemm_cl_key *key, size_t *bytes)
 
 bool gemm_cl_cache_has(const gemm_cl_key *key)
 {
-    static const char *const endings[] = {".clbin", ".note"};
     const char *folder = gemm_cl_settings()->cache_dir;
     char name[GEMM_NAME_BYTES], path[GEMM_FOLDER_BYTES + GEMM_NAME_BYTES];
-    for (int i = 0; folder && i < 2; ++i) {
-        name_file(key, endings[i], name);
+    for (int note = 0; folder && note < 2; ++note) {
+        name_file(key, note ? ".note" : ".clbin", name);
         snprintf(path, sizeof path, "%s/%s", folder, name);
         if (access(path, F_OK) == 0) return true;
     }
@@ -216,9 +204,7 @@ void gemm_cl_cache_write(const gemm_cl_key *key, const unsigned char *binary, si
     const char *folder = gemm_cl_settings()->cache_dir;
     char name[GEMM_NAME_BYTES];
     name_file(key, ".clbin", name);
-    pthread_mutex_lock(&writing);
     const char *why = folder ? gemm_replace_file(folder, name, write_contents, &p) : "";
-    pthread_mutex_unlock(&writing);
     if (why) say_unkept(why);
 }
 
@@ -274,27 +260,19 @@ static char *reason_of(const gemm_cl_key *key, const char *path)
     return why;
 }
 
-/* The path of the key's note, which is then locked. */
-static void open_note(const gemm_cl_key *key, gemm_cl_note *note)
-{
-    char name[GEMM_NAME_BYTES];
-    name_file(key, ".note", name);
-    snprintf(note->path, sizeof note->path, "%s/%s", gemm_cl_settings()->cache_dir, name);
-    note->fd = lock_note(note->path);
-}
-
 char *gemm_cl_begin_note(const gemm_cl_key *key, gemm_cl_note *note)
 {
+    const char *folder = gemm_cl_settings()->cache_dir;
+    char name[GEMM_NAME_BYTES];
     note->fd = -1;
-    if (gemm_cl_settings()->cache_dir) open_note(key, note);
+    if (!folder) return NULL;
+    name_file(key, ".note", name);
+    snprintf(note->path, sizeof note->path, "%s/%s", folder, name);
+    note->fd = lock_note(note->path);
     if (note->fd < 0) return NULL;
     char *why = reason_of(key, note->path);
     if (!why) {
-        pthread_mutex_lock(&writing);
-        note->outer = held;
-        held = note;
         write_note(note, key, tried);
-        pthread_mutex_unlock(&writing);
         return NULL;
     }
     close(note->fd);
@@ -302,34 +280,14 @@ char *gemm_cl_begin_note(const gemm_cl_key *key, gemm_cl_note *note)
     return why;
 }
 
-/* Emptied first, because another process may have opened it already. */
-static void remove_note(const gemm_cl_note *note)
-{
-    if (ftruncate(note->fd, 0) == 0) unlink(note->path);
-}
-
-void gemm_cl_end_note(gemm_cl_note *note, const gemm_cl_key *key, const char *why)
+void gemm_cl_end_note(const gemm_cl_note *note, const gemm_cl_key *key, const char *why)
 {
     if (note->fd < 0) return;
-    pthread_mutex_lock(&writing);
-    held = note->outer;
-    if (why) write_note(note, key, why);
-    else remove_note(note);
+    if (why) {
+        write_note(note, key, why);
+    } else {
+        /* Emptied first, because another process may have opened it already. */
+        if (ftruncate(note->fd, 0) == 0) unlink(note->path);
+    }
     close(note->fd);
-    pthread_mutex_unlock(&writing);
-}
-
-void gemm_cl_forget_note(const gemm_cl_key *key)
-{
-    gemm_cl_note note;
-    open_note(key, &note);
-    if (note.fd < 0) return;
-    remove_note(&note);
-    close(note.fd);
-}
-
-void gemm_cl_cache_leave(void)
-{
-    pthread_mutex_lock(&writing);
-    for (; held; held = held->outer) remove_note(held);
 }

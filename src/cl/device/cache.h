@@ -27,13 +27,8 @@ bool gemm_cl_cache_keeps(void);
 /* Whether there is a file for the program, or a note. */
 bool gemm_cl_cache_has(const gemm_cl_key *);
 
-/* For a process that is about to end, whatever its other threads do: no file is half written, and
-   no note says that a program ended the process. Nothing can be written from then on. */
-void gemm_cl_cache_leave(void);
-
 /* A note on disk that a program is being tried, or that its binary is made. */
 typedef struct gemm_cl_note {
-    struct gemm_cl_note *outer; /* of the program around whose trial builds this one */
     int fd;                     /* -1: there is none */
     char path[1152];
 } gemm_cl_note;
@@ -44,10 +39,7 @@ typedef struct gemm_cl_note {
    the same, no note is written. */
 char *gemm_cl_begin_note(const gemm_cl_key *, gemm_cl_note *);
 
-/* Removes a note of a process that was killed. */
-void gemm_cl_forget_note(const gemm_cl_key *);
-
 /* The trial is over: the program is left out for this reason from now on. NULL: it is not. */
-void gemm_cl_end_note(gemm_cl_note *, const gemm_cl_key *, const char *why);
+void gemm_cl_end_note(const gemm_cl_note *, const gemm_cl_key *, const char *why);
 
 #endif

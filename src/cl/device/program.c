@@ -8,7 +8,6 @@
  */
 #include "cl/device/program.h"
 
-#include "cl/device/builders.h"
 #include "cl/device/cache.h"
 #include "util/clock.h"
 #include "util/text.h"
@@ -19,7 +18,7 @@
 
 static gemm_cl_program *programs;
 static gemm_cl_trial *trial;
-static bool foreseeing;
+static bool foreseeing;         /* gemm_cl_foresee */
 
 void gemm_cl_set_trial(gemm_cl_trial *t)
 {
@@ -42,16 +41,6 @@ static const struct {
     {"cl_winograd_input", "cl_winograd_all"},
     {"cl_winograd_output", "cl_winograd_all"},
 };
-
-/* The name as a text that lasts, or NULL: no kernel has it. */
-static const char *find_name(const char *name)
-{
-    for (size_t i = 0; i < sizeof units / sizeof *units; ++i)
-        if (!strcmp(units[i].kernel, name)) return units[i].kernel;
-    for (size_t i = 0; i < gemm_cl_source_count; ++i)
-        if (!strcmp(gemm_cl_sources[i].name, name)) return gemm_cl_sources[i].name;
-    return NULL;
-}
 
 static const char *source_of(const char *name)
 {
@@ -105,6 +94,38 @@ static double worked_since(moment begin)
 
 static double made_ms;          /* what all programs took that were made so far */
 
+/* ---- kernels of one text ---- */
+
+/* Whether both are built at once. */
+static bool are_one(const gemm_cl_program *p, const gemm_cl_program *q)
+{
+    return source_of(p->name) == source_of(q->name) && !strcmp(p->options, q->options);
+}
+
+/* Another kernel of the same text and options that was built, or could not be. NULL: none. */
+static const gemm_cl_program *find_built(const gemm_cl_program *p)
+{
+    const gemm_cl_program *q = programs;
+    while (q && (q == p || !(q->built || q->unbuilt) || !are_one(p, q))) q = q->next;
+    return q;
+}
+
+/* Whether the text is foreseen, and p is its first kernel in the list. */
+static bool is_left(const gemm_cl_program *p)
+{
+    const gemm_cl_program *q = programs;
+    if (!p->foreseen || find_built(p)) return false;
+    while (!q->foreseen || !are_one(p, q)) q = q->next;
+    return p == q;
+}
+
+static int count_left(void)
+{
+    int count = 0;
+    for (const gemm_cl_program *p = programs; p; p = p->next) count += is_left(p);
+    return count;
+}
+
 /* ---- progress ---- */
 
 /* The programs that no earlier process left in the cache. */
@@ -114,67 +135,29 @@ static struct {
     bool foreseen, said;        /* some of them; that it takes long */
 } anew;
 
-static gemm_cl_key key_of(const gemm_cl_program *p)
-{
-    const gemm_cl_device *d = gemm_cl_opened();
-    return (gemm_cl_key){p->name, source_of(p->name), p->options, d->name, d->driver};
-}
-
-/* Another kernel of the same text and options that was built, or could not be. NULL: none. */
-static const gemm_cl_program *find_built(const gemm_cl_program *p, const gemm_cl_key *key)
-{
-    const gemm_cl_program *q = programs;
-    while (q && (q == p || !(q->built || q->unbuilt) || source_of(q->name) != key->source ||
-                 strcmp(q->options, p->options)))
-        q = q->next;
-    return q;
-}
-
-/* Those that are foreseen and not built, one for each text with its options. Returns how many. */
-static int list_orders(gemm_cl_order orders[GEMM_CL_ORDERS])
-{
-    int count = 0;
-    for (const gemm_cl_program *p = programs; p; p = p->next) {
-        const gemm_cl_key key = key_of(p);
-        if (!p->foreseen || find_built(p, &key)) continue;
-        int i = 0;
-        while (i < count && !gemm_cl_joins(&orders[i], key.source, p->options)) ++i;
-        if (i == GEMM_CL_ORDERS) continue;
-        if (i == count) orders[count++] = (gemm_cl_order){.source = key.source};
-        if (!gemm_cl_add_order(&orders[i], p->name, p->options)) count -= i + 1 == count;
-    }
-    return count;
-}
-
 /* Once they have taken so long that somebody wonders, a line says so. How many will follow is known
-   where a network was foreseen, which comes after the first program. */
+   where a network was foreseen, which comes behind the first program. */
 static void say_compiling(void)
 {
     enum { LONG_MS = 1000 };
-    gemm_cl_order orders[GEMM_CL_ORDERS];
-    gemm_text of = {0}, left = {0};
+    char of[16] = "", left[24] = "";
+    const int more = count_left();
     if (anew.said || anew.ms < LONG_MS || (anew.done < 2 && !anew.foreseen)) return;
     anew.said = true;
     const bool kept = gemm_cl_cache_keeps();
-    const int more = list_orders(orders);
-    if (anew.foreseen) {
-        gemm_text_add(&of, " of %d", anew.done + more);
-        gemm_text_add(&left, ", %d left", more);
-    }
+    if (anew.foreseen) snprintf(of, sizeof of, " of %d", anew.done + more);
+    if (anew.foreseen) snprintf(left, sizeof left, ", %d left", more);
     fprintf(stderr, "gemm_cl: compiling OpenCL programs for %s, once: %d%s done in %.1f s%s%s%s\n",
-            gemm_cl_opened()->name, anew.done, gemm_text_part(&of), anew.ms / 1000,
-            gemm_text_part(&left), kept ? "; they are kept in " : "",
-            kept ? gemm_cl_settings()->cache_dir : "");
-    gemm_text_free(&of);
-    gemm_text_free(&left);
+            gemm_cl_opened()->name, anew.done, of, anew.ms / 1000, left,
+            kept ? "; they are kept in " : "", kept ? gemm_cl_settings()->cache_dir : "");
 }
 
 /* ---- one program ---- */
 
 /* Takes what was built for such a kernel. Whether it was. */
-static bool share(gemm_cl_program *p, const gemm_cl_key *key)
+static bool share(gemm_cl_program *p)
 {
-    const gemm_cl_program *q = find_built(p, key);
+    const gemm_cl_program *q = find_built(p);
     if (!q || q->unbuilt) return false;
     p->program = q->program;
     p->build_ms = q->build_ms;
@@ -188,7 +171,7 @@ static bool load(gemm_cl_program *p, const gemm_cl_key *key)
     const gemm_cl_device *d = gemm_cl_opened();
     size_t bytes;
     unsigned char *binary = gemm_cl_cache_read(key, &bytes);
-    if (!binary || !bytes || share(p, key)) {
+    if (!binary || !bytes || share(p)) {
         free(binary);
         return binary != NULL;
     }
@@ -254,7 +237,7 @@ static int compile(gemm_cl_program *p, const gemm_cl_key *key, bool *lasts)
 {
     static bool failed_before;
     const gemm_cl_device *d = gemm_cl_opened();
-    const gemm_cl_program *failed = find_built(p, key);
+    const gemm_cl_program *failed = find_built(p);
     const char *text = key->source;
     if (failed) {
         p->faulty = true;
@@ -325,6 +308,12 @@ static void judge(gemm_cl_program *p, const gemm_cl_key *key, bool *lasts)
     }
 }
 
+static gemm_cl_key key_of(const gemm_cl_program *p)
+{
+    const gemm_cl_device *d = gemm_cl_opened();
+    return (gemm_cl_key){p->name, source_of(p->name), p->options, d->name, d->driver};
+}
+
 /* Makes a program ready, or leaves it out, or neither. Whether it was in no cache. */
 static bool make(gemm_cl_program *p)
 {
@@ -342,7 +331,7 @@ static bool make(gemm_cl_program *p)
         return false;
     }
     const bool known = p->right;
-    if ((p->program || share(p, &key) || compile(p, &key, &lasts) == 0) &&
+    if ((p->program || share(p) || compile(p, &key, &lasts) == 0) &&
         (p->kernel || ask_kernel(p) == 0) && !p->right)
         judge(p, &key, &lasts);
     gemm_cl_end_note(&note, &key, lasts ? p->reason : NULL);
@@ -359,14 +348,15 @@ static gemm_cl_program *find(const char *name, const char *options)
 
 static gemm_cl_program *add(const char *name, const char *options)
 {
-    gemm_cl_program *p = calloc(1, sizeof *p);
+    gemm_cl_program *p = calloc(1, sizeof *p + strlen(name) + 1);
     char *copy = strdup(options);
     if (!p || !copy) {
         free(p);
         free(copy);
         return NULL;
     }
-    *p = (gemm_cl_program){.next = programs, .name = name, .options = copy};
+    *p = (gemm_cl_program){.next = programs, .options = copy};
+    p->name = strcpy((char *)(p + 1), name);
     programs = p;
     return p;
 }
@@ -374,13 +364,13 @@ static gemm_cl_program *add(const char *name, const char *options)
 /* Makes it, and counts what that took. */
 static void make_counted(gemm_cl_program *p)
 {
-    const bool foresees = foreseeing;
     const moment begin = now();
     const double before = made_ms, anew_before = anew.ms;
+    const bool foresees = foreseeing;
     foreseeing = false;
     const bool compiled = make(p) || p->foreseen;
-    p->foreseen = false;
     foreseeing = foresees;
+    p->foreseen = false;
     made_ms = before + worked_since(begin);     /* those inside of its trial too */
     if (!compiled || p->shared) return;
     anew.ms = anew_before + gemm_now_ms() - begin.wall;
@@ -460,49 +450,54 @@ bool gemm_cl_foresees(void)
     return foreseeing;
 }
 
-void gemm_cl_build_order(const gemm_cl_order *o)
+/* An order whose texts do not fit has no name. */
+static void set_order(gemm_cl_order *o, const gemm_cl_program *p)
 {
-    char names[sizeof o->names], *rest = names;
-    const char *why;
-    memcpy(names, o->names, sizeof names);
-    for (char *name; (name = strtok_r(rest, " ", &rest));) {
-        const char *lasting = find_name(name);
-        if (lasting) gemm_cl_build(lasting, o->options, &why);
-    }
+    bool fits = gemm_append(o->options, sizeof o->options, "%s", p->options);
+    for (const gemm_cl_program *q = p; q; q = q->next)
+        if (q->foreseen && are_one(p, q))
+            fits = fits && gemm_append(o->names, sizeof o->names, "%s ", q->name);
+    if (!fits) *o->names = '\0';
 }
 
-/* Those first that will take the longest: of the longest text, and of the most options. */
+/* The more options, the longer it takes. */
 static int compare_orders(const void *one, const void *other)
 {
     const gemm_cl_order *a = one, *b = other;
-    const size_t x = strlen(a->source), y = strlen(b->source);
-    if (x != y) return x < y ? 1 : -1;
     return (int)strlen(b->options) - (int)strlen(a->options);
 }
 
-/* A program that another process has built is loaded at once. */
+void gemm_cl_build_order(const gemm_cl_order *o)
+{
+    gemm_cl_order own = *o;
+    const char *why;
+    char *rest = own.names;
+    for (char *name; (name = strtok_r(rest, " ", &rest));) gemm_cl_build(name, o->options, &why);
+}
+
+/* In the parent, where waiting counts too. */
+static double waits_since;
+
+static void build_next(const gemm_cl_order *o)
+{
+    anew.ms += gemm_now_ms() - waits_since;
+    gemm_cl_build_order(o);
+    waits_since = gemm_now_ms();
+}
+
 void gemm_cl_build_foreseen(void)
 {
-    gemm_cl_order orders[GEMM_CL_ORDERS];
+    const int count = count_left();
+    gemm_cl_order *orders = calloc((size_t)count + 1, sizeof *orders), *next = orders;
     foreseeing = false;
-    const int count = list_orders(orders);
-    qsort(orders, (size_t)count, sizeof *orders, compare_orders);
-    for (int i = 0; i < count; ++i) orders[i].number = i;
     say_compiling();
-    if (!gemm_cl_start_builders(orders, count)) return;
-    for (int i; (i = gemm_cl_take_order()) >= 0;) gemm_cl_build_order(&orders[i]);
-    for (int i;;) {
-        const double begin = gemm_now_ms();
-        i = gemm_cl_wait_for_order();
-        anew.ms += gemm_now_ms() - begin;
-        if (i < 0) break;
-        gemm_cl_build_order(&orders[i]);
-    }
-    const bool killed = gemm_cl_end_builders();
-    for (gemm_cl_program *p = programs; killed && p; p = p->next) {
-        const gemm_cl_key key = key_of(p);
-        if (p->foreseen) gemm_cl_forget_note(&key);
-    }
+    for (const gemm_cl_program *p = programs; orders && p; p = p->next)
+        if (is_left(p)) set_order(next++, p);
+    if (orders) qsort(orders, (size_t)count, sizeof *orders, compare_orders);
+    for (int i = 0; orders && i < count; ++i) orders[i].number = i;
+    waits_since = gemm_now_ms();
+    if (orders) gemm_cl_build_apart(orders, count, build_next);
+    free(orders);
 }
 
 void gemm_cl_release_programs(void)
