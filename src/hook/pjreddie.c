@@ -5,6 +5,7 @@
 #include "activations.h"
 #include "utils.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 int hook_boxes_alone;
@@ -166,18 +167,27 @@ void hook_main(int argc, char **argv)
     gemm_compile_apart(argc, argv);
 }
 
+/* Gives each layer to the row, or the convolutions with at most so many weights, until *until. */
+static void walk(network net, int most_weights, const int *until)
+{
+    int last;
+    for (net.index = 0; net.index < net.n; net.index = last + 1) {
+        const layer *l = &net.layers[net.index];
+        const int few = l->type == CONVOLUTIONAL && l->nweights <= most_weights;
+        if (until && __atomic_load_n(until, __ATOMIC_RELAXED)) break;
+        last = few || most_weights == INT_MAX ? hook_take(net, l->output) : -1;
+        if (last < 0) last = net.index;
+        net.input = net.layers[last].output;
+    }
+}
+
 /* Before the first pass of a process. */
 static void foresee(network *whole, network net)
 {
     static int begun;
-    int last;
     if (begun || net.train || __atomic_exchange_n(&begun, 1, __ATOMIC_RELAXED)) return;
     if (!gemm_foresee(1)) return;
-    for (net.index = 0; net.index < net.n; net.index = last + 1) {
-        last = hook_take(net, net.layers[net.index].output);
-        if (last < 0) last = net.index;
-        net.input = net.layers[last].output;
-    }
+    walk(net, INT_MAX, 0);
     gemm_foresee(0);
     weights_changed(whole);
 }
@@ -199,17 +209,8 @@ int hook_forward(network *whole, network *net)
 void hook_prepare(network *whole, const int *until)
 {
     enum { MOST_WEIGHTS = 1 << 19 };
-    network net = *whole;
-    int last;
     if (!gemm_prepare(1)) return;
-    for (net.index = 0; net.index < net.n; net.index = last + 1) {
-        const layer *l = &net.layers[net.index];
-        const int takes = l->type == CONVOLUTIONAL && l->nweights <= MOST_WEIGHTS;
-        if (until && __atomic_load_n(until, __ATOMIC_RELAXED)) break;
-        last = takes ? hook_take(net, l->output) : -1;
-        if (last < 0) last = net.index;
-        net.input = net.layers[last].output;
-    }
+    walk(*whole, MOST_WEIGHTS, until);
     gemm_prepare(0);
 }
 

@@ -40,7 +40,7 @@ static void *wait_for_end(void *id)
     return NULL;
 }
 
-/* In a group of its own, because a signal from the terminal would end it while it tries a program. */
+/* In a group of its own: a signal of the terminal would end it while it tries a program. */
 static bool begin_child(int take, int done)
 {
     char *const words[] = {(char *)"darknet", (char *)argument, NULL};

@@ -4,8 +4,8 @@
  * process. For the OpenCL files only; called with gemm_cl_lock held.
  *
  * All orders are in one pipe, from which this process and its children take one after the other. A
- * child builds and tries the programs of an order, which puts them into the cache. Then it writes the
- * order's number to a second pipe.
+ * child builds and tries the programs of an order, which puts them into the cache. Then it writes
+ * the order's number to a second pipe.
  *
  * A child is the same executable with an argument of its own (gemm_cl_compile_apart). It has the
  * settings of this process, and prints nothing. It ends when all orders are taken, or behind its
