@@ -234,10 +234,8 @@ GEMM_ONCE(start)
 void gemm_compile_apart(int argc, char **argv)
 {
     static const char argument[] = "--compile-opencl-programs";
-    static const char *const others[] = {"GEMM_TRACE", "GEMM_CALIBRATE", "GEMM_TUNE", "GEMM_CHECK"};
     gemm_cl_compile_apart(argument, gemm_environment);
     if (argc != 2 || strcmp(argv[1], argument)) return;
-    for (size_t i = 0; i < sizeof others / sizeof *others; ++i) unsetenv(others[i]);
     gemm_get_state();
     gemm_cl_serve();
     _exit(0);       /* at once, because all is in the cache */

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
 #include <spawn.h>
 #include <stdint.h>
@@ -89,17 +88,11 @@ void gemm_cl_build_apart(const gemm_cl_order *orders, int count, gemm_cl_build_o
     close(queue[1]);
 }
 
-/* Whether nobody can write orders any more. */
-static bool is_alone(void)
-{
-    struct pollfd orders = {.fd = STDIN_FILENO};
-    return poll(&orders, 1, 0) > 0 && (orders.revents & POLLHUP);
-}
-
+/* Without a parent nobody reads what is done. */
 void gemm_cl_serve_orders(gemm_cl_build_one *build)
 {
     gemm_cl_order o;
-    while (!is_alone() && take(STDIN_FILENO, &o, sizeof o)) {
+    while (take(STDIN_FILENO, &o, sizeof o)) {
         const unsigned char number = (unsigned char)o.number;
         build(&o);
         if (write(STDOUT_FILENO, &number, 1) != 1) return;
