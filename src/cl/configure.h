@@ -18,6 +18,7 @@ typedef struct gemm_cl_configuration {
     const char *pocl_dir, *cache_home, *home;   /* PoCL's folder is the first of them, or in one */
     bool untried;               /* programs are used without a trial, and nothing is kept of them */
     bool layers;                /* the rows are used for whole layers, not for multiplies alone */
+    bool foreseen;              /* gemm_cl_make_foreseen comes before the pass of a network */
     bool tune;                  /* GEMM_CL_MEASURES at first, else GEMM_CL_TUNED */
 } gemm_cl_configuration;
 

@@ -185,9 +185,9 @@ static void walk(network net, int most_weights, const int *until)
 static void foresee(network *whole, network net)
 {
     static int begun;
-    if (begun || net.train || __atomic_exchange_n(&begun, 1, __ATOMIC_RELAXED)) return;
+    if (begun || __atomic_exchange_n(&begun, 1, __ATOMIC_RELAXED)) return;
     if (!gemm_foresee(1)) return;
-    walk(net, INT_MAX, 0);
+    if (!net.train) walk(net, INT_MAX, 0);
     gemm_foresee(0);
     weights_changed(whole);
 }

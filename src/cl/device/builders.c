@@ -24,15 +24,6 @@ void gemm_cl_compile_apart(const char *a, char **(*e)(void))
     environment = e;
 }
 
-/* So many that each process has two orders. */
-static int count_children(int orders)
-{
-    enum { FEW = 3, MOST = 7 };
-    const bool may = argument && orders >= FEW && !gemm_cl_opened()->traits.cpu &&
-                     !gemm_cl_settings()->untried && gemm_cl_cache_keeps();
-    return may ? min_int(min_int(gemm_allowed_cores() - 1, MOST), orders / 2) : 0;
-}
-
 static void *wait_for_end(void *id)
 {
     waitpid((pid_t)(intptr_t)id, NULL, 0);
@@ -62,7 +53,28 @@ static bool begin_child(int take, int done)
     return begun;
 }
 
-/* A pipe gives whole orders, because they were written before. */
+static int queue[2], done[2];   /* pipes of orders, and of their numbers */
+static bool begun;
+
+void gemm_cl_begin_builders(void)
+{
+    enum { MOST = 6 };
+    static bool tried;
+    if (tried || !argument || gemm_cl_opened()->traits.cpu || gemm_cl_settings()->untried) return;
+    tried = true;
+    int children = min_int(gemm_allowed_cores() - 1, MOST);
+    if (children < 1 || !gemm_cl_cache_keeps() || pipe2(queue, O_CLOEXEC)) return;
+    if (pipe2(done, O_CLOEXEC)) {
+        close(queue[0]);
+        close(queue[1]);
+        return;
+    }
+    while (children && begin_child(queue[0], done[1])) --children;
+    close(done[1]);
+    begun = true;
+}
+
+/* A pipe gives whole orders, as it got them. */
 static bool take(int pipe, void *to, size_t bytes)
 {
     ssize_t n;
@@ -72,23 +84,23 @@ static bool take(int pipe, void *to, size_t bytes)
 
 void gemm_cl_build_apart(const gemm_cl_order *orders, int count, gemm_cl_build_one *build)
 {
-    int queue[2], done[2], left = 0, children = count_children(count);
+    enum { FEW = 3, ROOM = 48 };        /* orders; a pipe has 64 KiB */
+    int left = 0;
     unsigned char number;
     gemm_cl_order o;
-    if (!children || pipe2(queue, O_CLOEXEC | O_NONBLOCK)) return;
-    if (!pipe2(done, O_CLOEXEC)) {
-        while (left < count && write(queue[1], &orders[left], sizeof o) == sizeof o) ++left;
-        while (children && begin_child(queue[0], done[1])) --children;
-        close(done[1]);
-        for (; take(queue[0], &o, sizeof o); --left) build(&o);
-        for (; left && take(done[0], &number, 1); --left) build(&orders[number]);
-        close(done[0]);
-    }
-    close(queue[0]);
+    if (count >= FEW) gemm_cl_begin_builders();
+    if (!begun) return;
+    begun = false;
+    count = count < FEW ? 0 : min_int(count, ROOM);
+    while (left < count && write(queue[1], &orders[left], sizeof o) == sizeof o) ++left;
     close(queue[1]);
+    for (; take(queue[0], &o, sizeof o); --left) build(&o);
+    for (; left && take(done[0], &number, 1); --left) build(&orders[number]);
+    close(queue[0]);
+    close(done[0]);
 }
 
-/* Without a parent nobody reads what is done. */
+/* Without a parent there are no orders, and nobody reads what is done. */
 void gemm_cl_serve_orders(gemm_cl_build_one *build)
 {
     gemm_cl_order o;

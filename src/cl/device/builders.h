@@ -9,7 +9,8 @@
  *
  * A child is the same executable with an argument of its own (gemm_cl_compile_apart). It has the
  * settings of this process, and prints nothing. It ends when all orders are taken, or behind its
- * order when the parent has ended.
+ * order when the parent has ended. To open the device takes long, so children begin with the first
+ * program that has to be compiled, and wait for orders.
  */
 #ifndef GEMM_CL_BUILDERS_H
 #define GEMM_CL_BUILDERS_H
@@ -22,9 +23,13 @@ typedef struct gemm_cl_order {
 
 typedef void gemm_cl_build_one(const gemm_cl_order *);
 
+/* Begins the children, once in a process. Does nothing where none can help: a CPU as the device, no
+   folder of a cache, a program that does not allow it. */
+void gemm_cl_begin_builders(void);
+
 /* Builds the orders, whose numbers are from 0 on, and waits for all. An order of a child is built
-   here once more, which loads it. Does nothing where no child can help: few orders, a CPU as the
-   device, no folder of a cache, a program that does not allow it. */
+   here once more, which loads it. Few orders, and those without children, are left to the caller.
+   Children end then. */
 void gemm_cl_build_apart(const gemm_cl_order *, int count, gemm_cl_build_one *);
 
 /* In a child. */

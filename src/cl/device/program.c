@@ -245,6 +245,7 @@ static int compile(gemm_cl_program *p, const gemm_cl_key *key, bool *lasts)
         leave_out(p, failed->reason);
         return -1;
     }
+    if (gemm_cl_settings()->foreseen) gemm_cl_begin_builders();
     CL_MAKE(p->program, clCreateProgramWithSource(d->context, 1, &text, NULL, &error));
     const moment begin = now();
     const cl_int error = clBuildProgram(p->program, 1, &d->id, p->options, NULL, NULL);
