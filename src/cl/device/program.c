@@ -461,11 +461,17 @@ static void set_order(gemm_cl_order *o, const gemm_cl_program *p)
     if (!fits) *o->names = '\0';
 }
 
-/* The more options, the longer it takes. */
-static int compare_orders(const void *one, const void *other)
+static int work_of(const gemm_cl_order *o)
 {
-    const gemm_cl_order *a = one, *b = other;
-    return (int)strlen(b->options) - (int)strlen(a->options);
+    return strstr(o->options, "-DSIZE=1") ? 1 : strstr(o->options, "-DSIZE=") ? 2 : 0;
+}
+
+/* What takes long comes first: windows of several taps, then large tiles. */
+static int compare_orders(const void *a, const void *b)
+{
+    const int more = work_of(b) - work_of(a);
+    return more ? more : strcmp(((const gemm_cl_order *)b)->options,
+                                ((const gemm_cl_order *)a)->options);
 }
 
 void gemm_cl_build_order(const gemm_cl_order *o)
