@@ -162,11 +162,6 @@ static void run_darknet(const layer *l, network *whole, network *net)
     l->forward(*l, *net);
 }
 
-void hook_main(int argc, char **argv)
-{
-    gemm_compile_apart(argc, argv);
-}
-
 /* Gives each layer to the row, or the convolutions with at most so many weights, until *until. */
 static void walk(network net, int most_weights, const int *until)
 {

@@ -2,7 +2,6 @@
 /*
  * What a patched pjreddie's Darknet calls (patches/pjreddie).
  *
- *   main                hook_main
  *   parse_network_cfg   hook_start, place_outputs
  *   forward_network     hook_forward for each layer -> hook_take -> row, for one layer or several
  *                                                   -> Darknet's own code
@@ -19,9 +18,6 @@
 #define HOOK_PJREDDIE_H
 
 #include "hook/hook.h"
-
-/* For main(), before anything else: see gemm_compile_apart. */
-void hook_main(int argc, char **argv);
 
 /* Reads the environment, and opens the device where the row has one. What they have to say then
    comes before the table of layers, and an error ends the program there. */

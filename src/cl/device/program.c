@@ -482,16 +482,6 @@ void gemm_cl_build_order(const gemm_cl_order *o)
     for (char *name; (name = strtok_r(rest, " ", &rest));) gemm_cl_build(name, o->options, &why);
 }
 
-/* In the parent, where waiting counts too. */
-static double waits_since;
-
-static void build_next(const gemm_cl_order *o)
-{
-    anew.ms += gemm_now_ms() - waits_since;
-    gemm_cl_build_order(o);
-    waits_since = gemm_now_ms();
-}
-
 void gemm_cl_build_foreseen(void)
 {
     const int count = count_left();
@@ -502,8 +492,7 @@ void gemm_cl_build_foreseen(void)
         if (is_left(p)) set_order(next++, p);
     if (orders) qsort(orders, (size_t)count, sizeof *orders, compare_orders);
     for (int i = 0; orders && i < count; ++i) orders[i].number = i;
-    waits_since = gemm_now_ms();
-    if (orders) gemm_cl_build_apart(orders, count, build_next);
+    if (orders) gemm_cl_build_apart(orders, count, gemm_cl_build_order);
     free(orders);
 }
 
