@@ -49,7 +49,7 @@ END
 # run VARIABLES...: one pass of the network; the lines of gemm_cl are in said
 pass_of()
 {
-    plain env OPENCL_LAYERS="${LAYERS:-$bin/layer_desktop.so}" "$@" timeout 300 "$OUT/darknet" speed "$work/few.cfg" 1 >"$work/said" 2>&1
+    plain env OPENCL_LAYERS="${LAYERS:-$bin/layer_desktop.so}" "$@" timeout 300 "$OUT/darknet" speed "${CFG:-$work/few.cfg}" 1 >"$work/said" 2>&1
 }
 cold()
 {
@@ -57,13 +57,18 @@ cold()
     mkdir -m 700 "$GEMM_CACHE_DIR"
     pass_of "$@"
 }
+# DONE ALL LEFT of the line
+said_of()
+{
+    sed -n 's/^gemm_cl: compiling OpenCL programs for Desktop GPU, once: \([0-9]*\) of \([0-9]*\) done in [0-9.]* s, \([0-9]*\) left; they are kept in .*/\1 \2 \3/p' "$work/said"
+}
 files() { find "$GEMM_CACHE_DIR" -name "$1" | wc -l; }
 processes() { sort -u "$work/builds" | wc -l; }
 is() { if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "$2 instead of $3: $(grep gemm "$work/said")"; fi; }
 
 # ---- all are foreseen, and a line says how many are left ----
 cold DESKTOP_SLOW=600 DESKTOP_WAIT=1
-total=$(sed -n 's/^gemm_cl: compiling OpenCL programs for Desktop GPU, once: \([0-9]*\) of \([0-9]*\) done in [0-9.]* s, \([0-9]*\) left; they are kept in .*/\1 \2 \3/p' "$work/said")
+total=$(said_of)
 check cl-programs-left awk "BEGIN { exit split(\"$total\", n) != 3 || n[1] + n[3] != n[2] }"
 set -- $total
 is cl-programs-foreseen "${2:-none}" "$(wc -l <"$work/builds")"
@@ -73,6 +78,13 @@ mv "$work/builds" "$work/before"
 pass_of
 is cl-programs-again "$(grep -c '^gemm' "$work/said") $(ls "$work/builds" 2>&1 | wc -l) $([ -e "$work/builds" ] && echo built)" '0 1 '
 
+# ---- the stand-in of a program that spills registers is built with the others ----
+few=$2
+CFG=tests/unit/cfg/chain.cfg cold DESKTOP_SLOW=600 DESKTOP_SPILLS='-DBK=8 -DSIZE=3'
+set -- $(said_of)
+is cl-programs-stand-in "${2:-none}" "$(wc -l <"$work/builds")"
+is cl-programs-stand-in-there "$(cat "$GEMM_CACHE_DIR"/*.clbin | grep -ac '^options .*-DBK=4 .*-DDEPTHWISE')" 1
+
 # ---- one process: a CPU, a folder that cannot be written, a program that cannot begin itself ----
 # Each program takes so long that a child which should not be there comes in time.
 cold DESKTOP_SLOW=500 DESKTOP_CPU=1
@@ -80,7 +92,7 @@ is cl-programs-cpu "$(processes) $?" '1 0'
 cold DESKTOP_SLOW=500 GEMM_CACHE_DIR=/proc/nowhere
 is cl-programs-unwritable "$(processes) $(grep -c 'cannot be kept in /proc/nowhere' "$work/said")" '1 1'
 cold DESKTOP_SLOW=500 LD_PRELOAD="$bin/preload_no_spawn.so"
-is cl-programs-no-proc "$(processes) $(files '*.clbin')" "1 $2"
+is cl-programs-no-proc "$(processes) $(files '*.clbin')" "1 $few"
 
 # ---- a child that ends costs its program, which is left out as behind a crash of a process alone ----
 for signal in 6 9; do
