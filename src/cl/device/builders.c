@@ -69,6 +69,7 @@ void gemm_cl_begin_builders(void)
         close(queue[1]);
         return;
     }
+    fcntl(queue[1], F_SETFL, O_NONBLOCK);       /* a pipe may be small */
     while (children && begin_child(queue[0], done[1])) --children;
     close(done[1]);
     begun = true;
