@@ -224,7 +224,7 @@ on-forks: all
 	    $(if $(FLEXIBLAS),'tests/system/test_flexiblas.sh $(abspath $(FLEXIBLAS))')
 
 ifeq ($(OPENCL),1)
-CL_PROGRAMS = $(OUT)/bench/bench_cl $(addprefix $T/,test_cl test_cl_checks test_cl_choice test_cl_devices test_cl_faults test_cl_int8 test_cl_layers test_cl_trials test_cl_tune layer_adreno.so layer_desktop.so layer_fail.so layer_faulty.so layer_launches.so layer_moves.so layer_quick.so layer_strict.so layer_unwritten.so fake_opencl.so)
+CL_PROGRAMS = $(OUT)/bench/bench_cl $(addprefix $T/,test_cl test_cl_checks test_cl_choice test_cl_devices test_cl_faults test_cl_int8 test_cl_layers test_cl_trials test_cl_tune layer_adreno.so layer_desktop.so layer_fail.so layer_faulty.so layer_launches.so layer_moves.so layer_quick.so layer_strict.so layer_unwritten.so fake_opencl.so preload_no_spawn.so)
 # Some of the networks, because PoCL starts slowly: groups, depthwise, all strides, fully connected.
 CL_NETWORKS = yolov3-tiny resnext50 densenet201 $(call size,,alexnet resnet18 darknet19)
 HALF_NETWORKS = yolov3-tiny resnet18 resnext50 $(call size,,densenet201)
@@ -240,6 +240,7 @@ CL_COMMANDS = \
     'tests/system/test_oclgrind.sh' \
     'tests/system/test_cl_faults.sh' \
     'tests/system/test_cl_desktop.sh' \
+    'tests/system/test_cl_programs.sh' \
     'tests/system/test_decisions.sh cl' \
     '$(PLAIN) $(ADRENO) $(ON_POCL) $T/test_cl_devices $(call size,--draw $$SEED)' \
     '$(PLAIN) OPENCL_LAYERS=$T/layer_quick.so $T/test_cl_tune' \
@@ -454,6 +455,7 @@ QUICK_COMMANDS = $(if $(ROW),'$(QUICK_PLAIN) $T/test_gemm --row $(ROW) --cases 2
 # $(call programs,COMMANDS): the test programs that they name, and those of scripts
 words_of = $(subst ', ,$(subst :, ,$(subst =, ,$(1))))
 NEED_NO_PROGRAM = $(patsubst %,tests/system/test_%.sh,layering docs release bad_input isa)
+PROGRAMS_test_cl_programs.sh = layer_desktop.so preload_no_spawn.so
 PROGRAMS_test_cl_desktop.sh = layer_desktop.so layer_launches.so layer_quick.so one_pass
 PROGRAMS_test_decisions.sh = layer_adreno.so layer_desktop.so layer_quick.so
 PROGRAMS_test_gemm_bench.sh = test_gemm test_packed test_conv test_cl layer_fail.so

@@ -69,14 +69,16 @@ typedef struct half_call {
 static bool begin(const gemm_context *context)
 {
     if (!is_open()) return false;
+    gemm_cl_foresee(context->foresees);
+    if (context->foresees) return true;
     gemm_cl_want_times(context->timed || gemm_cl_is_counting());
     return true;
 }
 
 /* The end of a first half: only a call that goes on keeps the lock. */
-static gemm_status end_start(gemm_status status)
+static gemm_status end_start(gemm_status status, const gemm_context *context)
 {
-    if (status != GEMM_DONE) gemm_cl_unlock();
+    if (status != GEMM_DONE || context->foresees) gemm_cl_unlock();
     return status;
 }
 
@@ -97,13 +99,16 @@ static gemm_status start(half_call *h, const gemm_op *op, const layer_call *shor
 {
     gemm_cl_lock();
     h->convolves = op->kind == GEMM_CONVOLUTION;
-    if (!begin(context)) return end_start(GEMM_DECLINED);
+    if (!begin(context)) return end_start(GEMM_DECLINED, context);
     const gemm_cl_form *form = form_of(op, row, mode, context);
-    if (shortcut && form && form->row && !gemm_cl_adds(form->row)) return end_start(GEMM_DECLINED);
+    if ((shortcut && form && form->row && !gemm_cl_adds(form->row)) ||
+        (context->foresees && !h->convolves))
+        return end_start(GEMM_DECLINED, context);
     return end_start(
         h->convolves
             ? gemm_cl_convolve_start(&h->convolution, op->conv, shortcut, row, form, context)
-            : gemm_cl_multiply_start(&h->multiply, op->multiply, row, form, mode, context));
+            : gemm_cl_multiply_start(&h->multiply, op->multiply, row, form, mode, context),
+        context);
 }
 
 /* Whether both layers of a chain are computed as usual: a chain has the bits of its layers
@@ -124,18 +129,19 @@ static gemm_status start_chain(half_call *h, const conv_call *calls, const layer
 {
     gemm_cl_lock();
     h->convolves = true;
-    if (!begin(context)) return end_start(GEMM_DECLINED);
-    if (!has_defaults(calls, row, context)) return end_start(GEMM_DECLINED);
+    if (!begin(context)) return end_start(GEMM_DECLINED, context);
+    if (!has_defaults(calls, row, context)) return end_start(GEMM_DECLINED, context);
     const gemm_status status = gemm_cl_chain_start(&h->convolution, calls, shortcut, row,
                                                    context);
-    for (int i = 0; i < 2 && status == GEMM_DONE; ++i)
+    for (int i = 0; i < 2 && status == GEMM_DONE && !context->foresees; ++i)
         gemm_cl_keep_default(&(gemm_op){GEMM_CONVOLUTION, {.conv = &calls[i]}}, row, context,
                              true);
-    return end_start(status);
+    return end_start(status, context);
 }
 
 static gemm_status finish(half_call *h, const gemm_context *context)
 {
+    if (context->foresees) return GEMM_DONE;
     const gemm_status status =
         h->convolves ? gemm_cl_convolve_finish(&h->convolution, context)
                      : gemm_cl_multiply_finish(&h->multiply, context->note);
@@ -176,9 +182,9 @@ static gemm_status run(const gemm_op *op, const layer_call *shortcut,
                        const gemm_cl_row *row, const gemm_context *context)
 {
     half_call h;
-    tune(op, row, context);
+    if (!context->foresees) tune(op, row, context);
     const gemm_status status = start(&h, op, shortcut, row, GEMM_CL_ALONE, context);
-    if (status != GEMM_DONE) return status;
+    if (status != GEMM_DONE || context->foresees) return status;
     gemm_cl_keep_default(op, row, context, false);
     if (context->probe) note_form(&h, context->probe);
     return finish(&h, context);
@@ -219,6 +225,7 @@ static gemm_status int8_conv(const conv_call *c, const gemm_context *context, co
 {
     bool single = false;
     if (!gemm_int8_takes(c, context->scale, context->way)) return gemm_cl_conv(c, context, row);
+    if (context->foresees) return GEMM_DECLINED;
     gemm_cl_lock();
     const gemm_status status =
         begin(context) ? gemm_cl_run_int8(c, context, &single) : GEMM_DECLINED;
@@ -252,6 +259,23 @@ gemm_status gemm_cl_run(const gemm_op *op, const gemm_context *context, const vo
 gemm_status gemm_cl_int8_run(const gemm_op *op, const gemm_context *context, const void *row)
 {
     return gemm_run_by(int8_conv, int8_chain, run_layer, op, context, row);
+}
+
+/* ---- programs of a network ---- */
+
+void gemm_cl_make_foreseen(void)
+{
+    gemm_cl_lock();
+    if (gemm_cl_opened()) gemm_cl_build_foreseen();
+    gemm_cl_unlock();
+}
+
+void gemm_cl_serve(void)
+{
+    const char *why;
+    gemm_cl_lock();
+    if (open_all(&why)) gemm_cl_serve_orders(gemm_cl_build_order);
+    gemm_cl_unlock();
 }
 
 /* ---- the table ---- */

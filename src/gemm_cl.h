@@ -44,7 +44,8 @@
  *   kernel.c          kernel objects that keep their arguments
  *   arguments.c       the arguments of each kernel, from the lists in kernels/
  *   scratch.c         buffers and images that last from call to call
- *   program.c         programs; built.h: one of them; cache.c: those on disk
+ *   program.c         programs; built.h: one of them; cache.c: those on disk; builders.c: processes
+ *                     that build them
  *   device.c          the device and its limits; adreno.c: which Adreno it is
  *   error.c           OpenCL's errors
  *   loader.c          OpenCL's functions and their library; opencl.h: its types

@@ -176,6 +176,20 @@ bool gemm_plan_lend(gemm_plan **to, gemm_plan *const *from);
  */
 bool gemm_prepare(bool);
 
+/*
+ * From gemm_foresee(true) on, gemm_conv, gemm_conv_chain and gemm_layer of this thread compute
+ * nothing. The chosen row only finds out which programs its device will need, and they return what
+ * they will return. gemm_foresee(false) makes these programs. Plans of the layers must be dropped
+ * then. Returns false where the row has no programs: then calls compute as ever. Since 1.1.
+ */
+bool gemm_foresee(bool);
+
+/*
+ * For main(), before anything else. Missing programs of a device may from then on be compiled by
+ * further processes of the same executable, which this function ends when they are done.
+ */
+void gemm_compile_apart(int argc, char **argv);
+
 /* C *= BETA, as BLAS means it: 1 does nothing, 0 overwrites C without reading it. */
 void gemm_beta(const gemm_call *, float BETA);
 

@@ -263,6 +263,8 @@ typedef struct gemm_context {
     const struct gemm_scale *const *chain_scales;   /* the same of a chain: one for each
                                    convolution; or NULL */
     gemm_lanes lanes;           /* of a chain */
+    bool foresees;              /* nothing is computed: the row tells its device which programs the
+                                   call will need, and whether it will decline */
     bool timed;                 /* the note is wanted in full, so a row on a device waits */
     gemm_kept *kept;            /* NULL: nothing can be kept */
     gemm_kept *const *chain_kept;   /* of a chain: one for each convolution, each may be NULL; or
@@ -382,6 +384,8 @@ typedef struct gemm_device {
                                    compiling anything; the pointer is NULL where `unusable`
                                    compiles nothing */
     gemm_row_b_ld *b_ld;        /* NULL: rows of B may lie side by side */
+    void (*make_foreseen)(void);    /* makes the programs that calls with `foresees` told; NULL: the
+                                   row has no such calls */
     bool (*may_share)(void);    /* `shares` where it is not known at once, or NULL */
     bool shares;                /* Darknet's buffers should be memory that the device shares */
     bool leaves;                /* inputs of `run` may lie on the device, and outputs may stay

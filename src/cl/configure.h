@@ -18,6 +18,7 @@ typedef struct gemm_cl_configuration {
     const char *pocl_dir, *cache_home, *home;   /* PoCL's folder is the first of them, or in one */
     bool untried;               /* programs are used without a trial, and nothing is kept of them */
     bool layers;                /* the rows are used for whole layers, not for multiplies alone */
+    bool foreseen;              /* gemm_cl_make_foreseen comes before the pass of a network */
     bool tune;                  /* GEMM_CL_MEASURES at first, else GEMM_CL_TUNED */
 } gemm_cl_configuration;
 
@@ -76,6 +77,14 @@ const char *gemm_cl_give_to_cpu(const void *data, size_t bytes, gemm_cl_cpu_use)
 
 /* Whether the device may hold something that the CPU does not have: one load. */
 bool gemm_cl_has_left(void);
+
+/* Makes the programs that calls with `foresees` of their context told. */
+void gemm_cl_make_foreseen(void);
+
+/* Further processes may compile programs: /proc/self/exe with this argument and environment, which
+   then calls gemm_cl_serve. That compiles what the process asks for that began it. */
+void gemm_cl_compile_apart(const char *argument, char **(*environment)(void));
+void gemm_cl_serve(void);
 
 /* For tests: forces a memory policy. 'u' is unified, 'd' discrete, 0 what the device needs. Only
    while no other thread makes a call. */

@@ -51,6 +51,9 @@ char *gemm_cl_identify(void) { return NULL; }
 const char *gemm_cl_describe(void) { return NULL; }
 bool gemm_cl_has_gpu(void) { return false; }
 bool gemm_cl_is_of_parent(void) { return false; }
+void gemm_cl_make_foreseen(void) {}
+void gemm_cl_compile_apart(const char *argument, char **(*environment)(void)) {}
+void gemm_cl_serve(void) {}
 void gemm_cl_force_memory(int policy) {}
 void *gemm_cl_alloc(size_t bytes) { return NULL; }
 bool gemm_cl_free(void *p) { return false; }

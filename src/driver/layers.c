@@ -292,6 +292,18 @@ bool gemm_prepare(bool begin)
     return may;
 }
 
+bool gemm_foresee(bool begin)
+{
+    const int before = errno;
+    const gemm_state *s = gemm_get_state();
+    const gemm_device *d = gemm_conv_offered() ? s->impl->device : NULL;
+    const bool may = d && d->make_foreseen && !s->calibrate;
+    gemm_set_jobs(begin && may ? GEMM_JOBS_FORESEE : GEMM_JOBS_SHARE);
+    if (may && !begin) d->make_foreseen();
+    errno = before;
+    return may;
+}
+
 void gemm_pass_begin(const void *layers, int count, size_t inputs)
 {
     (void)layers, (void)count, (void)inputs;

@@ -114,6 +114,7 @@ static gemm_status run_planned(const op_run *c, gemm_context *x)
     const gemm_status status = prepares && has_many_weights(c->op)
                                    ? GEMM_DONE : gemm_op_call(c->op, c->variant, x);
     const bool done = status == GEMM_DONE;
+    if (x->foresees) return status;
     if (done && prepares) touch_output(c->op);
     for (int i = 0; i < count; ++i)
         if (c->plans[i]) gemm_plan_count(c->plans[i], done && !prepares, x->first);
@@ -132,6 +133,7 @@ static gemm_status run_variant(const op_run *c)
     x.scale = scales[0];
     x.chain_scales = scales;
     x.lanes = c->op->kind == GEMM_CHAIN ? c->op->chain->lanes : 0;
+    x.foresees = gemm_get_jobs() == GEMM_JOBS_FORESEE;
     const gemm_status status =
         c->plans ? run_planned(c, &x) : gemm_op_call(c->op, c->variant, &x);
     if (status == GEMM_FAILED) say_failed(c);
@@ -215,6 +217,7 @@ static const gemm_variant *run_chain_checked(const op_run *);
 static const gemm_variant *run_op(const op_run *c)
 {
     const bool layer = c->op->kind != GEMM_MULTIPLY;
+    if (gemm_get_jobs() == GEMM_JOBS_FORESEE) return run(c);
     if (!layer || !gemm_leaves_outputs(c->variant)) gemm_operands_to_cpu(c->op);
     const bool lanes = c->op->kind == GEMM_CHAIN && c->op->chain->lanes;
     if (!c->state->check || lanes) return run_traced(c);

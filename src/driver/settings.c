@@ -34,6 +34,11 @@ const char *gemm_refused(void)
     return wrong;
 }
 
+char **gemm_environment(void)
+{
+    return environ;
+}
+
 const char *gemm_preload(bool *asked)
 {
     char **entry = environ;

@@ -60,6 +60,9 @@ const char *gemm_refused(void);
    capabilities. It obeys no name of a file that the caller's environment has. */
 bool gemm_is_privileged(void);
 
+/* All variables, for a further process. */
+char **gemm_environment(void);
+
 /* LD_PRELOAD, or NULL. *asked: whether a variable GEMM_... is set. */
 const char *gemm_preload(bool *asked);
 

@@ -28,6 +28,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static gemm_state state;
 static gemm_state last;         /* while the program is being ended: stock, and nothing else */
@@ -220,6 +221,8 @@ static void start(void)
         .cache_dir = folder, .pocl_dir = s.pocl_dir, .cache_home = s.cache_home, .home = s.home,
         .privileged = gemm_is_privileged(), .untried = !s.cl_try,
         .layers = s.conv != GEMM_IM2COL, .tune = s.tune,
+        .foreseen = state.impl->device && state.impl->device->make_foreseen && !s.calibrate &&
+                    s.conv != GEMM_IM2COL,
     });
     if (s.tune) gemm_budget_set(s.tune_seconds, gemm_now_ms);
     gemm_tuning_configure(folder, state.isa->name, gemm_variants, gemm_variant_count);
@@ -229,6 +232,18 @@ static void start(void)
     if (s.calibrate && !gemm_refused()) start_calibration(s.calibrate, s.auto_bits);
 }
 GEMM_ONCE(start)
+
+void gemm_compile_apart(int argc, char **argv)
+{
+    static const char argument[] = "--compile-opencl-programs";
+    if (argc != 2 || strcmp(argv[1], argument)) {
+        gemm_cl_compile_apart(argument, gemm_environment);
+        return;
+    }
+    gemm_get_state();
+    gemm_cl_serve();
+    _exit(0);       /* at once, because all is in the cache */
+}
 
 bool gemm_is_started(void)
 {

@@ -36,7 +36,7 @@ static const gemm_device
     /* The search of an article has so many rows that a list of them compiles none. */
     searched = {.unusable = gemm_cl_limits, .limits = gemm_cl_limits, .shares = true},
     with_images = {OPENCL, .b_ld = gemm_cl_b_ld},
-    opencl = {OPENCL, .leaves = true},
+    opencl = {OPENCL, .leaves = true, .make_foreseen = gemm_cl_make_foreseen},
     clblast = {.unusable = gemm_cl_unusable, .shares = true, .foreign = true},
     both = {.unusable = gemm_hybrid_unusable, .limits = gemm_hybrid_limits, .shares = true,
             .leaves = true, .warm_up = GEMM_HYBRID_WARM_UP},

@@ -5,6 +5,7 @@
 #include "activations.h"
 #include "utils.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 int hook_boxes_alone;
@@ -161,9 +162,34 @@ static void run_darknet(const layer *l, network *whole, network *net)
     l->forward(*l, *net);
 }
 
+/* Gives each layer to the row, or the convolutions alone, until *until. */
+static void walk(network net, int all, const int *until)
+{
+    int last;
+    for (net.index = 0; net.index < net.n; net.index = last + 1) {
+        const layer *l = &net.layers[net.index];
+        if (until && __atomic_load_n(until, __ATOMIC_RELAXED)) break;
+        last = all || l->type == CONVOLUTIONAL ? hook_take(net, l->output) : -1;
+        if (last < 0) last = net.index;
+        net.input = net.layers[last].output;
+    }
+}
+
+/* Before the first pass of a process. */
+static void foresee(network *whole, network net)
+{
+    static int begun;
+    if (begun || __atomic_exchange_n(&begun, 1, __ATOMIC_RELAXED)) return;
+    if (!gemm_foresee(1)) return;
+    if (!net.train) walk(net, 1, 0);
+    gemm_foresee(0);
+    weights_changed(whole);
+}
+
 int hook_forward(network *whole, network *net)
 {
     const layer *l = &net->layers[net->index];
+    if (!net->index) foresee(whole, *net);
     int last = hook_take(*net, l->output);
     if (last < 0) {
         last = net->index;
@@ -176,16 +202,8 @@ int hook_forward(network *whole, network *net)
 
 void hook_prepare(network *whole, const int *until)
 {
-    network net = *whole;
-    int last;
     if (!gemm_prepare(1)) return;
-    for (net.index = 0; net.index < net.n; net.index = last + 1) {
-        const layer *l = &net.layers[net.index];
-        if (until && __atomic_load_n(until, __ATOMIC_RELAXED)) break;
-        last = l->type == CONVOLUTIONAL ? hook_take(net, l->output) : -1;
-        if (last < 0) last = net.index;
-        net.input = net.layers[last].output;
-    }
+    walk(*whole, 0, until);
     gemm_prepare(0);
 }
 

@@ -37,8 +37,11 @@ int gemm_apart(int threads, int chunks, gemm_work *work, void *job);
 /* Whether this thread computes a chunk of gemm_apart. */
 bool gemm_is_apart(void);
 
-/* What gemm_parallel does with the jobs of this thread. SKIP: it returns 0, and no chunk runs. */
-typedef enum gemm_jobs { GEMM_JOBS_SHARE, GEMM_JOBS_ALONE, GEMM_JOBS_SKIP } gemm_jobs;
+/* What gemm_parallel does with the jobs of this thread. SKIP: it returns 0, and no chunk runs.
+   FORESEE: calls have no jobs (gemm_foresee). */
+typedef enum gemm_jobs {
+    GEMM_JOBS_SHARE, GEMM_JOBS_ALONE, GEMM_JOBS_SKIP, GEMM_JOBS_FORESEE
+} gemm_jobs;
 gemm_jobs gemm_get_jobs(void);
 void gemm_set_jobs(gemm_jobs);
 

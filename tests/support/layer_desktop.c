@@ -6,13 +6,22 @@
  * So `cl` chooses what it chooses there. The CPU's compiler spills no registers, or those of
  * programs whose options contain DESKTOP_SPILLS. Each argument that is set is a line in the file
  * DESKTOP_SETS, where that is named.
+ *
+ * Each program that is made from a text is a line in the file DESKTOP_BUILDS: the number of the
+ * process. It takes DESKTOP_SLOW milliseconds longer, but for the first one of a process that
+ * builds for itself. In a process that builds for another one it ends the process by the signal
+ * DESKTOP_SIGNAL. With DESKTOP_WAIT=1 the second one of any other process waits for a line of such
+ * a process, a minute at most. DESKTOP_CPU=1: the device stays a CPU.
  */
 #define LAYER_NAME "a desktop GPU"
 #include "layer.h"
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
 
 static CL_API_ENTRY cl_int CL_API_CALL GetDeviceInfo(cl_device_id d, cl_device_info info,
                                                      size_t size, void *value, size_t *size_ret)
@@ -22,6 +31,8 @@ static CL_API_ENTRY cl_int CL_API_CALL GetDeviceInfo(cl_device_id d, cl_device_i
     const cl_ulong local = 49152;
     const size_t group = 1024;
 #define ANSWER(x) return answer(&(x), sizeof(x), size, value, size_ret)
+    if (info == CL_DEVICE_TYPE && getenv("DESKTOP_CPU"))
+        return next->clGetDeviceInfo(d, info, size, value, size_ret);
     switch (info) {
     case CL_DEVICE_NAME: ANSWER(name);
     case CL_DEVICE_MAX_COMPUTE_UNITS: ANSWER(units);
@@ -66,11 +77,61 @@ static CL_API_ENTRY cl_int CL_API_CALL SetKernelArg(cl_kernel k, cl_uint i, size
     return next->clSetKernelArg(k, i, bytes, value);
 }
 
+/* src/driver/start.c has the argument. */
+static bool builds_for_another(void)
+{
+    char words[256] = "";
+    FILE *f = fopen("/proc/self/cmdline", "r");
+    const size_t n = f ? fread(words, 1, sizeof words - 1, f) : 0;
+    const char *last = words + strlen(words) + 1;
+    if (f) fclose(f);
+    return last < words + n && !strcmp(last, "--compile-opencl-programs");
+}
+
+static void sleep_ms(long ms)
+{
+    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
+}
+
+/* Whether the file has the number of another process. */
+static bool has_other(const char *path)
+{
+    FILE *f = path ? fopen(path, "r") : NULL;
+    int id = getpid();
+    while (f && id == getpid() && fscanf(f, "%d", &id) == 1) continue;
+    if (f) fclose(f);
+    return id != getpid();
+}
+
+static CL_API_ENTRY cl_program CL_API_CALL CreateProgramWithSource(cl_context c, cl_uint n,
+                                                                   const char **texts,
+                                                                   const size_t *bytes,
+                                                                   cl_int *error)
+{
+    enum { MOST = 6000, PAUSE_MS = 10 };
+    static int programs;
+    const char *path = getenv("DESKTOP_BUILDS"), *slow = getenv("DESKTOP_SLOW");
+    const char *number = getenv("DESKTOP_SIGNAL");
+    const bool another = builds_for_another(), first = ++programs == 1 && !another;
+    const bool waits = getenv("DESKTOP_WAIT") && !another && programs == 2;
+    for (int i = 0; waits && i < MOST && !has_other(path); ++i) sleep_ms(PAUSE_MS);
+    FILE *f = path ? fopen(path, "a") : NULL;
+    if (f) fprintf(f, "%d\n", (int)getpid());
+    if (f) fclose(f);
+    if (number && another) {
+        signal(atoi(number), SIG_DFL);      /* instead of LLVM's */
+        raise(atoi(number));
+    }
+    if (slow && !first) sleep_ms(atol(slow));
+    return next->clCreateProgramWithSource(c, n, texts, bytes, error);
+}
+
 static cl_int replace_entries(void)
 {
     layer.clGetDeviceInfo = GetDeviceInfo;
     layer.clGetDeviceIDs = GetDeviceIDs;
     layer.clGetKernelWorkGroupInfo = GetKernelWorkGroupInfo;
     layer.clSetKernelArg = SetKernelArg;
+    layer.clCreateProgramWithSource = CreateProgramWithSource;
     return CL_SUCCESS;
 }

@@ -339,7 +339,7 @@ rm -rf "$work/cold"
 for cache in cold:1 warm:0; do
     times=$(compilations)
     [ $cache = warm:0 ] ||
-        check cl-compiling-said grep -q ", once: [0-9]* done in [0-9.]* s; they are kept in $work/cold\$" "$work/said"
+        check cl-compiling-said grep -q ", once: [0-9]* of [0-9]* done in [0-9.]* s, [0-9]* left; they are kept in $work/cold\$" "$work/said"
     if [ "$times" = "${cache#*:}" ]; then
         pass "cl-compiling-${cache%:*}"
     else

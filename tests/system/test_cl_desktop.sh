@@ -57,7 +57,6 @@ why()
 why cl-why-desktop $bin/layer_desktop.so: $cfg 'direct: for GPUs that share memory; winograd: for CPUs$'
 why cl-why-cpu '' cfg/tiny.cfg '; winograd4: 0[.][0-9]+ of the tiles$'
 
-unset GEMM_CL_TRY
 on_checked cl-desktop-checked '' 0
 on_checked cl-desktop-spilled-chain '-DBK=8 -DSIZE=3' some
 on_checked cl-desktop-spilled-chains -DDEPTHWISE 0

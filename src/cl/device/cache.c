@@ -143,6 +143,18 @@ unsigned char *gemm_cl_cache_read(const gemm_cl_key *key, size_t *bytes)
     return read_checked(key, name, "compiling again", bytes);
 }
 
+bool gemm_cl_cache_has(const gemm_cl_key *key)
+{
+    const char *folder = gemm_cl_settings()->cache_dir;
+    char name[GEMM_NAME_BYTES], path[GEMM_FOLDER_BYTES + GEMM_NAME_BYTES];
+    for (int note = 0; folder && note < 2; ++note) {
+        name_file(key, note ? ".note" : ".clbin", name);
+        snprintf(path, sizeof path, "%s/%s", folder, name);
+        if (access(path, F_OK) == 0) return true;
+    }
+    return false;
+}
+
 typedef struct contents {
     const gemm_cl_key *key;
     const void *data;

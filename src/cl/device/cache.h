@@ -24,6 +24,9 @@ void gemm_cl_cache_write(const gemm_cl_key *, const unsigned char *binary, size_
 /* Whether the folder can be written. If not, that is said, once in a process. */
 bool gemm_cl_cache_keeps(void);
 
+/* Whether there is a file for the program, or a note. */
+bool gemm_cl_cache_has(const gemm_cl_key *);
+
 /* A note on disk that a program is being tried, or that its binary is made. */
 typedef struct gemm_cl_note {
     int fd;                     /* -1: there is none */

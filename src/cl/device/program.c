@@ -10,6 +10,7 @@
 
 #include "cl/device/cache.h"
 #include "util/clock.h"
+#include "util/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 
 static gemm_cl_program *programs;
 static gemm_cl_trial *trial;
+static bool foreseeing;         /* gemm_cl_foresee */
 
 void gemm_cl_set_trial(gemm_cl_trial *t)
 {
@@ -92,44 +94,70 @@ static double worked_since(moment begin)
 
 static double made_ms;          /* what all programs took that were made so far */
 
+/* ---- kernels of one text ---- */
+
+/* Whether both are built at once. */
+static bool are_one(const gemm_cl_program *p, const gemm_cl_program *q)
+{
+    return source_of(p->name) == source_of(q->name) && !strcmp(p->options, q->options);
+}
+
+/* Another kernel of the same text and options that was built, or could not be. NULL: none. */
+static const gemm_cl_program *find_built(const gemm_cl_program *p)
+{
+    const gemm_cl_program *q = programs;
+    while (q && (q == p || !(q->built || q->unbuilt) || !are_one(p, q))) q = q->next;
+    return q;
+}
+
+/* Whether the text is foreseen, and p is its first kernel in the list. */
+static bool is_left(const gemm_cl_program *p)
+{
+    const gemm_cl_program *q = programs;
+    if (!p->foreseen || find_built(p)) return false;
+    while (!q->foreseen || !are_one(p, q)) q = q->next;
+    return p == q;
+}
+
+static int count_left(void)
+{
+    int count = 0;
+    for (const gemm_cl_program *p = programs; p; p = p->next) count += is_left(p);
+    return count;
+}
+
 /* ---- progress ---- */
 
 /* The programs that no earlier process left in the cache. */
 static struct {
     double ms;                  /* with their trials */
     int done;
-    bool said;
+    bool foreseen, said;        /* some of them; that it takes long */
 } anew;
 
-/* Once they have taken so long that somebody wonders, a line says so. How many will follow is not
-   known, because layers come one by one. */
+/* Once they have taken so long that somebody wonders, a line says so. How many will follow is known
+   where a network was foreseen, which comes behind the first program. */
 static void say_compiling(void)
 {
     enum { LONG_MS = 1000 };
-    if (anew.said || anew.ms < LONG_MS) return;
+    char of[16] = "", left[24] = "";
+    const int more = count_left();
+    if (anew.said || anew.ms < LONG_MS || (anew.done < 2 && !anew.foreseen)) return;
     anew.said = true;
     const bool kept = gemm_cl_cache_keeps();
-    fprintf(stderr, "gemm_cl: compiling OpenCL programs for %s, once: %d done in %.1f s%s%s\n",
-            gemm_cl_opened()->name, anew.done, anew.ms / 1000, kept ? "; they are kept in " : "",
-            kept ? gemm_cl_settings()->cache_dir : "");
+    if (anew.foreseen) snprintf(of, sizeof of, " of %d", anew.done + more);
+    if (anew.foreseen) snprintf(left, sizeof left, ", %d left", more);
+    fprintf(stderr, "gemm_cl: compiling OpenCL programs for %s, once: %d%s done in %.1f s%s%s%s\n",
+            gemm_cl_opened()->name, anew.done, of, anew.ms / 1000, left,
+            kept ? "; they are kept in " : "", kept ? gemm_cl_settings()->cache_dir : "");
 }
 
 /* ---- one program ---- */
 
-/* Another kernel of the same text and options that was built, or could not be. NULL: none. */
-static const gemm_cl_program *find_built(const gemm_cl_program *p, const gemm_cl_key *key)
-{
-    const gemm_cl_program *q = programs;
-    while (q && (q == p || !(q->built || q->unbuilt) || source_of(q->name) != key->source ||
-                 strcmp(q->options, p->options)))
-        q = q->next;
-    return q;
-}
-
 /* Takes what was built for such a kernel. Whether it was. */
-static bool share(gemm_cl_program *p, const gemm_cl_key *key)
+static bool share(gemm_cl_program *p)
 {
-    const gemm_cl_program *q = find_built(p, key);
+    const gemm_cl_program *q = find_built(p);
     if (!q || q->unbuilt) return false;
     p->program = q->program;
     p->build_ms = q->build_ms;
@@ -143,7 +171,7 @@ static bool load(gemm_cl_program *p, const gemm_cl_key *key)
     const gemm_cl_device *d = gemm_cl_opened();
     size_t bytes;
     unsigned char *binary = gemm_cl_cache_read(key, &bytes);
-    if (!binary || !bytes || share(p, key)) {
+    if (!binary || !bytes || share(p)) {
         free(binary);
         return binary != NULL;
     }
@@ -209,7 +237,7 @@ static int compile(gemm_cl_program *p, const gemm_cl_key *key, bool *lasts)
 {
     static bool failed_before;
     const gemm_cl_device *d = gemm_cl_opened();
-    const gemm_cl_program *failed = find_built(p, key);
+    const gemm_cl_program *failed = find_built(p);
     const char *text = key->source;
     if (failed) {
         p->faulty = true;
@@ -217,6 +245,7 @@ static int compile(gemm_cl_program *p, const gemm_cl_key *key, bool *lasts)
         leave_out(p, failed->reason);
         return -1;
     }
+    if (gemm_cl_settings()->foreseen) gemm_cl_begin_builders();
     CL_MAKE(p->program, clCreateProgramWithSource(d->context, 1, &text, NULL, &error));
     const moment begin = now();
     const cl_int error = clBuildProgram(p->program, 1, &d->id, p->options, NULL, NULL);
@@ -280,11 +309,16 @@ static void judge(gemm_cl_program *p, const gemm_cl_key *key, bool *lasts)
     }
 }
 
+static gemm_cl_key key_of(const gemm_cl_program *p)
+{
+    const gemm_cl_device *d = gemm_cl_opened();
+    return (gemm_cl_key){p->name, source_of(p->name), p->options, d->name, d->driver};
+}
+
 /* Makes a program ready, or leaves it out, or neither. Whether it was in no cache. */
 static bool make(gemm_cl_program *p)
 {
-    const gemm_cl_device *d = gemm_cl_opened();
-    const gemm_cl_key key = {p->name, source_of(p->name), p->options, d->name, d->driver};
+    const gemm_cl_key key = key_of(p);
     gemm_cl_note note = {.fd = -1};
     bool lasts = false;
     if (!key.source) {
@@ -298,7 +332,7 @@ static bool make(gemm_cl_program *p)
         return false;
     }
     const bool known = p->right;
-    if ((p->program || share(p, &key) || compile(p, &key, &lasts) == 0) &&
+    if ((p->program || share(p) || compile(p, &key, &lasts) == 0) &&
         (p->kernel || ask_kernel(p) == 0) && !p->right)
         judge(p, &key, &lasts);
     gemm_cl_end_note(&note, &key, lasts ? p->reason : NULL);
@@ -315,16 +349,44 @@ static gemm_cl_program *find(const char *name, const char *options)
 
 static gemm_cl_program *add(const char *name, const char *options)
 {
-    gemm_cl_program *p = calloc(1, sizeof *p);
+    gemm_cl_program *p = calloc(1, sizeof *p + strlen(name) + 1);
     char *copy = strdup(options);
     if (!p || !copy) {
         free(p);
         free(copy);
         return NULL;
     }
-    *p = (gemm_cl_program){.next = programs, .name = name, .options = copy};
+    *p = (gemm_cl_program){.next = programs, .options = copy};
+    p->name = strcpy((char *)(p + 1), name);
     programs = p;
     return p;
+}
+
+/* Makes it, and counts what that took. */
+static void make_counted(gemm_cl_program *p)
+{
+    const moment begin = now();
+    const double before = made_ms, anew_before = anew.ms;
+    const bool foresees = foreseeing;
+    foreseeing = false;
+    const bool compiled = make(p) || p->foreseen;
+    foreseeing = foresees;
+    p->foreseen = false;
+    made_ms = before + worked_since(begin);     /* those inside of its trial too */
+    if (!compiled || p->shared) return;
+    anew.ms = anew_before + gemm_now_ms() - begin.wall;
+    ++anew.done;
+    say_compiling();
+}
+
+/* Whether the program is left for later. */
+static bool foresee(gemm_cl_program *p)
+{
+    const gemm_cl_key key = key_of(p);
+    if (!foreseeing || p->foreseen) return foreseeing;
+    if (!key.source || p->program || gemm_cl_cache_has(&key)) return false;
+    p->group_items = gemm_cl_opened()->group_items;
+    return p->foreseen = anew.foreseen = true;
 }
 
 const gemm_cl_program *gemm_cl_build(const char *name, const char *options, const char **why)
@@ -333,15 +395,8 @@ const gemm_cl_program *gemm_cl_build(const char *name, const char *options, cons
     if (!p && options) p = add(name, options);
     if (p && p->on_trial) return p;
     if (p && !p->why && !(p->right && p->kernel)) {
-        const moment begin = now();
-        const double before = made_ms, anew_before = anew.ms;
-        const bool compiled = make(p);
-        made_ms = before + worked_since(begin);     /* those inside of its trial too */
-        if (compiled) {
-            anew.ms = anew_before + gemm_now_ms() - begin.wall;
-            ++anew.done;
-            say_compiling();
-        }
+        if (foresee(p)) return p;
+        make_counted(p);
     }
     if (p && !p->why && p->right && p->kernel) return p;
     *why = p && p->why ? p->why : p ? "the OpenCL kernel could not be tried" : "out of memory";
@@ -382,6 +437,63 @@ void gemm_cl_say_left_out(const char *why)
     if (p && p->said) return;
     gemm_cl_say(why);
     if (p) p->said = true;
+}
+
+/* ---- programs of a network that is known ---- */
+
+void gemm_cl_foresee(bool on)
+{
+    foreseeing = on;
+}
+
+bool gemm_cl_foresees(void)
+{
+    return foreseeing;
+}
+
+/* An order whose texts do not fit has no name. */
+static void set_order(gemm_cl_order *o, const gemm_cl_program *p)
+{
+    bool fits = gemm_append(o->options, sizeof o->options, "%s", p->options);
+    for (const gemm_cl_program *q = p; q; q = q->next)
+        if (q->foreseen && are_one(p, q))
+            fits = fits && gemm_append(o->names, sizeof o->names, "%s ", q->name);
+    if (!fits) *o->names = '\0';
+}
+
+static int work_of(const gemm_cl_order *o)
+{
+    return strstr(o->options, "-DSIZE=1") ? 1 : strstr(o->options, "-DSIZE=") ? 2 : 0;
+}
+
+/* What takes long comes first: windows of several taps, then large tiles. */
+static int compare_orders(const void *a, const void *b)
+{
+    const int more = work_of(b) - work_of(a);
+    return more ? more : strcmp(((const gemm_cl_order *)b)->options,
+                                ((const gemm_cl_order *)a)->options);
+}
+
+void gemm_cl_build_order(const gemm_cl_order *o)
+{
+    gemm_cl_order own = *o;
+    const char *why;
+    char *rest = own.names;
+    for (char *name; (name = strtok_r(rest, " ", &rest));) gemm_cl_build(name, o->options, &why);
+}
+
+void gemm_cl_build_foreseen(void)
+{
+    const int count = count_left();
+    gemm_cl_order *orders = calloc((size_t)count + 1, sizeof *orders), *next = orders;
+    foreseeing = false;
+    say_compiling();
+    for (const gemm_cl_program *p = programs; orders && p; p = p->next)
+        if (is_left(p)) set_order(next++, p);
+    if (orders) qsort(orders, (size_t)count, sizeof *orders, compare_orders);
+    for (int i = 0; orders && i < count; ++i) orders[i].number = i;
+    if (orders) gemm_cl_build_apart(orders, count, gemm_cl_build_order);
+    free(orders);
 }
 
 void gemm_cl_release_programs(void)

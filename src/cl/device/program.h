@@ -7,6 +7,7 @@
 #ifndef GEMM_CL_PROGRAM_H
 #define GEMM_CL_PROGRAM_H
 
+#include "cl/device/builders.h"
 #include "cl/device/built.h"
 
 typedef enum gemm_cl_verdict {
@@ -23,8 +24,8 @@ typedef gemm_cl_verdict gemm_cl_trial(const gemm_cl_program *, char *reason, siz
 void gemm_cl_set_trial(gemm_cl_trial *);
 
 /* kernels/<name>.cl built with these options, or NULL and the reason. A program is left out for
-   good where it does not build, or where its results are wrong. `name` is not copied. No options,
-   NULL: there was no memory for them. */
+   good where it does not build, or where its results are wrong. No options, NULL: there was no
+   memory for them. */
 const gemm_cl_program *gemm_cl_build(const char *name, const char *options, const char **why);
 
 /* The same for a caller that cannot do without. NULL: it is left out, and that was said. */
@@ -38,6 +39,18 @@ bool gemm_cl_is_faulty(const char *why);
 
 /* Says a reason that gemm_cl_build gave, once for each program. */
 void gemm_cl_say_left_out(const char *why);
+
+/*
+ * While this is on, a program that the cache has not is not built. gemm_cl_build gives it without a
+ * kernel, as if it were right and had the limits of the device. So a walk over the layers of a
+ * network finds what is missing.
+ */
+void gemm_cl_foresee(bool);
+bool gemm_cl_foresees(void);
+
+/* Ends that. Builds what was foreseen, if further processes can help (cl/device/builders.h). */
+void gemm_cl_build_foreseen(void);
+gemm_cl_build_one gemm_cl_build_order;
 
 /* Releases all programs. */
 void gemm_cl_release_programs(void);

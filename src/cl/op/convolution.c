@@ -477,6 +477,15 @@ static const char *decide_and_keep(conv_job *j, const gemm_context *context)
     return decide(j, context->note);
 }
 
+/* What a call will return whose programs are not built yet. A shortcut needs kept weights. */
+static gemm_status foresee(conv_job *j, const char *why)
+{
+    const conv_activation a = j->c->activation;
+    if (why || (j->shortcut && !j->sizes.has_room)) return GEMM_DECLINED;
+    return gemm_activation_is_behind(a) && gemm_cl_activate(&j->w, a, 0) ? GEMM_DECLINED
+                                                                         : GEMM_DONE;
+}
+
 gemm_status gemm_cl_convolve_start(conv_job *j, const conv_call *c, const layer_call *shortcut,
                                    const gemm_cl_row *row, const gemm_cl_form *form,
                                    const gemm_context *context)
@@ -486,6 +495,7 @@ gemm_status gemm_cl_convolve_start(conv_job *j, const conv_call *c, const layer_
     j->op.form = form;
     j->op.exact = context->direct;
     if (!take_shortcut(j, shortcut)) return GEMM_DECLINED;
+    if (context->foresees) return foresee(j, decide(j, context->note));
     const char *why = decide_and_keep(j, context);
     if ((why && !j->w.row) || (!why && shortcut && !j->kept)) return GEMM_DECLINED;
     return start(j, why, context);
@@ -514,6 +524,7 @@ gemm_status gemm_cl_chain_start(conv_job *j, const conv_call *calls, const layer
     if (!take_shortcut(j, shortcut)) return GEMM_DECLINED;
     j->in = j->op.in = &calls[0];
     const char *why = decide(j, context->note);
+    if (context->foresees) return why ? GEMM_DECLINED : GEMM_DONE;
     if (why && (!j->w.row || (gemm_cl_chooses(row) && gemm_cl_is_spilled(why))))
         return GEMM_DECLINED;
     if (!why && !keep_both(j, plans)) return GEMM_DECLINED;

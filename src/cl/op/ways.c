@@ -346,6 +346,23 @@ void gemm_cl_list(const op *o, offers *l)
 
 /* ---- the walk ---- */
 
+static void set_offer(gemm_cl_work *w, const offers *l, const gemm_cl_offer *o, bool spilled)
+{
+    w->row = o->row;
+    w->parts = o->parts;
+    w->form = o->spills == GEMM_CL_SPILLED ? l->op->form : NULL;
+    w->takes_spills = spilled || w->form;
+}
+
+/* Whether only the build of the offer's program tells that the next one stands in for it. On a GPU
+   with memory of its own, where a network has one such program: its second one takes as long. */
+static bool may_be_smaller(const gemm_cl_work *w, const offers *l, const gemm_cl_offer *o)
+{
+    const bool last = o + 1 == l->list + l->count;
+    return w->foresees && w->program->foreseen && !w->device->traits.unified && !last &&
+           o[1].is_smaller && !o[1].refused;
+}
+
 /* Tries the offers that nothing speaks against; or those again that spilled registers. Whether one
    is built. */
 static bool try_all(gemm_cl_work *w, offers *l, gemm_cl_attempt *attempt, void *job, bool spilled)
@@ -355,11 +372,14 @@ static bool try_all(gemm_cl_work *w, offers *l, gemm_cl_attempt *attempt, void *
         const bool again = spilled && tile && gemm_cl_is_spilled(o->refused);
         if (spilled ? !again : o->refused || (o->is_smaller && !gemm_cl_is_spilled(o[-1].refused)))
             continue;
-        w->row = o->row;
-        w->parts = o->parts;
-        w->form = o->spills == GEMM_CL_SPILLED ? l->op->form : NULL;
-        w->takes_spills = spilled || w->form;
+        set_offer(w, l, o, spilled);
         l->why = o->refused = attempt(job);
+        if (!l->why && may_be_smaller(w, l, o)) {
+            set_offer(w, l, o + 1, spilled);
+            attempt(job);
+            set_offer(w, l, o, spilled);
+            attempt(job);
+        }
         if (!l->why) return true;
         if (tile && gemm_cl_has_small_groups(w)) return false;
         if (!is_named(l->op) && gemm_cl_is_faulty(l->why)) gemm_cl_say_left_out(l->why);
