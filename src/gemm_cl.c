@@ -8,6 +8,7 @@
 #include "cl/device/pending.h"
 #include "cl/op/convolution.h"
 #include "cl/op/int8.h"
+#include "cl/op/later.h"
 #include "cl/op/layers.h"
 #include "cl/op/multiply.h"
 #include "cl/trial/trial.h"
@@ -18,9 +19,11 @@
 #include <stdlib.h>
 
 /* Releases all that was made on the device, and then the device. Blocks that the caller still holds
-   stay, because only the caller knows when they are unused. */
+   stay, because only the caller knows when they are unused. A thread that does not end keeps
+   all. */
 static void close_all(void)
 {
+    if (!gemm_cl_end_building()) return;
     gemm_cl_lock();
     const gemm_cl_device *d = gemm_cl_opened();
     if (d) {
@@ -92,18 +95,24 @@ static const gemm_cl_form *form_of(const gemm_op *op, const gemm_cl_row *row,
 }
 
 /* `shortcut`: of a convolution, or NULL. One with a form whose kernel cannot add it runs alone. */
+static gemm_status start_open(half_call *h, const gemm_op *op, const layer_call *shortcut,
+                              const gemm_cl_row *row, gemm_cl_mode mode,
+                              const gemm_context *context)
+{
+    h->convolves = op->kind == GEMM_CONVOLUTION;
+    const gemm_cl_form *form = form_of(op, row, mode, context);
+    if (shortcut && form && form->row && !gemm_cl_adds(form->row)) return GEMM_DECLINED;
+    return h->convolves
+               ? gemm_cl_convolve_start(&h->convolution, op->conv, shortcut, row, form, context)
+               : gemm_cl_multiply_start(&h->multiply, op->multiply, row, form, mode, context);
+}
+
 static gemm_status start(half_call *h, const gemm_op *op, const layer_call *shortcut,
                          const gemm_cl_row *row, gemm_cl_mode mode, const gemm_context *context)
 {
     gemm_cl_lock();
-    h->convolves = op->kind == GEMM_CONVOLUTION;
-    if (!begin(context)) return end_start(GEMM_DECLINED);
-    const gemm_cl_form *form = form_of(op, row, mode, context);
-    if (shortcut && form && form->row && !gemm_cl_adds(form->row)) return end_start(GEMM_DECLINED);
-    return end_start(
-        h->convolves
-            ? gemm_cl_convolve_start(&h->convolution, op->conv, shortcut, row, form, context)
-            : gemm_cl_multiply_start(&h->multiply, op->multiply, row, form, mode, context));
+    return end_start(begin(context) ? start_open(h, op, shortcut, row, mode, context)
+                                    : GEMM_DECLINED);
 }
 
 /* Whether both layers of a chain are computed as usual: a chain has the bits of its layers
@@ -119,19 +128,26 @@ static bool has_defaults(const conv_call *calls, const gemm_cl_row *row,
     return true;
 }
 
-static gemm_status start_chain(half_call *h, const conv_call *calls, const layer_call *shortcut,
-                               const gemm_cl_row *row, const gemm_context *context)
+static gemm_status start_open_chain(half_call *h, const conv_call *calls,
+                                    const layer_call *shortcut, const gemm_cl_row *row,
+                                    const gemm_context *context)
 {
-    gemm_cl_lock();
     h->convolves = true;
-    if (!begin(context)) return end_start(GEMM_DECLINED);
-    if (!has_defaults(calls, row, context)) return end_start(GEMM_DECLINED);
+    if (!has_defaults(calls, row, context)) return GEMM_DECLINED;
     const gemm_status status = gemm_cl_chain_start(&h->convolution, calls, shortcut, row,
                                                    context);
     for (int i = 0; i < 2 && status == GEMM_DONE; ++i)
         gemm_cl_keep_default(&(gemm_op){GEMM_CONVOLUTION, {.conv = &calls[i]}}, row, context,
                              true);
-    return end_start(status);
+    return status;
+}
+
+static gemm_status start_chain(half_call *h, const conv_call *calls, const layer_call *shortcut,
+                               const gemm_cl_row *row, const gemm_context *context)
+{
+    gemm_cl_lock();
+    return end_start(begin(context) ? start_open_chain(h, calls, shortcut, row, context)
+                                    : GEMM_DECLINED);
 }
 
 static gemm_status finish(half_call *h, const gemm_context *context)
@@ -252,6 +268,76 @@ gemm_status gemm_cl_run(const gemm_op *op, const gemm_context *context, const vo
 gemm_status gemm_cl_int8_run(const gemm_op *op, const gemm_context *context, const void *row)
 {
     return gemm_run_by(int8_conv, int8_chain, run_layer, op, context, row);
+}
+
+/* ---- later ---- */
+
+/* Of convolution i, or NULL. */
+static gemm_kept *plan_of(const gemm_op *op, const gemm_context *context, int i)
+{
+    if (op->kind != GEMM_CHAIN) return context->kept;
+    return context->chain_kept ? context->chain_kept[i] : NULL;
+}
+
+/* Asks for all programs of a call, which is not begun. */
+static void ask(const gemm_op *op, const gemm_cl_row *row, gemm_cl_mode mode,
+                const gemm_context *context)
+{
+    half_call h;
+    gemm_context own = *context;
+    const chain_call *chain = op->kind == GEMM_CHAIN ? op->chain : NULL;
+    const gemm_op first = chain ? (gemm_op){GEMM_CONVOLUTION, {.conv = chain->convs}} : *op;
+    own.kept = plan_of(op, context, 0);
+    if (op->kind == GEMM_LAYER) gemm_cl_ask_layer(op->layer);
+    else if (!chain || chain->count == 1)
+        start_open(&h, &first, chain ? chain->shortcut : NULL, row, mode, &own);
+    else if (chain->count == 2)
+        start_open_chain(&h, chain->convs, chain->shortcut, row, context);
+}
+
+/* Whether the op went by `cl` before: its plan has what that keeps. */
+static bool is_kept(const gemm_op *op, const gemm_context *context)
+{
+    const bool chain = op->kind == GEMM_CHAIN;
+    bool kept = chain || op->kind == GEMM_CONVOLUTION;
+    for (int i = 0; kept && i < (chain ? op->chain->count : 1); ++i)
+        kept = gemm_cl_kept_of(plan_of(op, context, i));
+    return kept;
+}
+
+static const void *output_of(const gemm_op *op)
+{
+    switch (op->kind) {
+    case GEMM_MULTIPLY: break;
+    case GEMM_CONVOLUTION: return op->conv->output;
+    case GEMM_CHAIN: return op->chain->convs[op->chain->count - 1].output;
+    case GEMM_LAYER: return op->layer->output;
+    }
+    return op->multiply->C;
+}
+
+static const char *wait(const gemm_op *op, const gemm_cl_row *row, gemm_cl_mode mode,
+                        const gemm_context *context)
+{
+    static const char why[] = "cl's programs are being compiled";
+    if (is_kept(op, context)) return NULL;
+    if (gemm_cl_is_busy()) return why;
+    gemm_cl_lock();
+    gemm_cl_postpone();
+    if (gemm_cl_opened()) ask(op, row, mode, context);
+    const gemm_cl_lack lack = gemm_cl_end_postponing();
+    gemm_cl_unlock();
+    return gemm_cl_is_late(lack, output_of(op)) ? why : NULL;
+}
+
+const char *gemm_cl_later(const gemm_op *op, const gemm_context *context, const void *row)
+{
+    return wait(op, row, GEMM_CL_ALONE, context);
+}
+
+const char *gemm_cl_later_beside(const gemm_op *op, const gemm_context *context, const void *row)
+{
+    return wait(op, row, GEMM_CL_BESIDE, context);
 }
 
 /* ---- the table ---- */

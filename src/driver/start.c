@@ -203,7 +203,7 @@ static void start(void)
         .threads = threads, .threads_by = by,
         .isa = find_isa(s.isa, s.reproducible),
         .conv = s.conv, .prepare_first = s.prepare_first || s.reproducible,
-        .reproducible = s.reproducible,
+        .tune = s.tune, .reproducible = s.reproducible,
         .scales = read_scales(s.int8), .scales_path = s.int8,
         .auto_bits = s.auto_bits, .auto_scales = give_scales(&s),
         .keep = s.keep, .check = s.check, .trace = s.trace,

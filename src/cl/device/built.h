@@ -24,6 +24,7 @@ typedef struct gemm_cl_program {
     bool lasts;                 /* and the next process shall know that */
     bool right;                 /* it was tried on this device, now or by an earlier process */
     bool on_trial;              /* at this moment */
+    bool wanted;                /* gemm_cl_build_wanted shall build it */
     int unfinished;             /* trials that could not be made */
     char *why;                  /* it is left out; NULL: it is not */
     char reason[160];           /* the same without its name */

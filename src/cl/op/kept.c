@@ -150,6 +150,11 @@ static void free_kept(void *data)
     gemm_cl_unlock();
 }
 
+gemm_cl_kept *gemm_cl_kept_of(const gemm_kept *plan)
+{
+    return gemm_kept_data(plan, free_kept);
+}
+
 /* The row that the weights are packed for. NULL: they are not. */
 static const gemm_cl_row *packed_of(const gemm_cl_row *row)
 {
@@ -196,10 +201,11 @@ size_t gemm_cl_kept_bytes(const gemm_cl_row *row, const conv_call *c, const gemm
 }
 
 /* GEMM_CONV may have changed since the plan was made, or a program was left out: drops what another
-   algorithm kept. */
+   algorithm kept, or another row. */
 static void drop_other(const gemm_cl_row *row, gemm_kept *plan)
 {
-    gemm_cl_kept *k = plan->data;
+    gemm_cl_kept *k = gemm_cl_kept_of(plan);
+    if (!k) gemm_drop_kept(plan);
     if (!k || (k->winograd == transformed_of(row) && k->packed == packed_of(row))) return;
     gemm_cl_drop_kept(k);
     plan->data = NULL;
@@ -216,6 +222,7 @@ gemm_cl_kept *gemm_cl_keep(gemm_cl_work *w, const conv_call *c, const gemm_cl_si
     if (!plan->data && (plan->data = make(w, c, s))) {
         plan->bytes = bytes;
         plan->free = free_kept;
+        plan->lent = false;
         w->A.copied = weight_count(c) * sizeof(float);
         w->B.copied = norm_bytes(c);
     }
@@ -228,7 +235,7 @@ gemm_cl_kept *gemm_cl_keep(gemm_cl_work *w, const conv_call *c, const gemm_cl_si
 
 gemm_cl_kept *gemm_cl_kept_quads(const gemm_cl_row *row, const gemm_kept *plan)
 {
-    gemm_cl_kept *k = plan ? plan->data : NULL;
+    gemm_cl_kept *k = gemm_cl_kept_of(plan);
     return k && k->packed == row ? k : NULL;
 }
 

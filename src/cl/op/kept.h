@@ -57,6 +57,9 @@ size_t gemm_cl_kept_bytes(const gemm_cl_row *, const conv_call *, const gemm_cl_
 gemm_cl_kept *gemm_cl_keep(gemm_cl_work *, const conv_call *, const gemm_cl_sizes *,
                            gemm_kept *plan);
 
+/* What `cl` keeps there, or NULL. Without gemm_cl_lock. */
+gemm_cl_kept *gemm_cl_kept_of(const gemm_kept *plan);
+
 /* What the plan keeps for a layer in 8 bits, or NULL. */
 gemm_cl_kept *gemm_cl_kept_quads(const gemm_cl_row *, const gemm_kept *plan);
 
