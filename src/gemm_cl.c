@@ -320,11 +320,12 @@ static const char *wait(const gemm_op *op, const gemm_cl_row *row, gemm_cl_mode 
                         const gemm_context *context)
 {
     static const char why[] = "cl's programs are being compiled";
+    const char *unopened;
     if (is_kept(op, context)) return NULL;
     if (gemm_cl_is_busy()) return why;
     gemm_cl_lock();
     gemm_cl_postpone();
-    if (gemm_cl_opened()) ask(op, row, mode, context);
+    if (open_all(&unopened)) ask(op, row, mode, context);
     const gemm_cl_lack lack = gemm_cl_end_postponing();
     gemm_cl_unlock();
     return gemm_cl_is_late(lack, output_of(op)) ? why : NULL;

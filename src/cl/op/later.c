@@ -4,9 +4,9 @@
  *
  * At exit the thread must end before the compiler's own data goes. A compiler makes some of it when
  * it first needs it, and registers its end then. Ends run in reverse order, so one that was
- * registered before would wait for the thread too late. What ends with the main thread runs before
- * them all (glibc). Where another thread began the building, an end is registered behind the first
- * program.
+ * registered before that would wait for the thread too late. What ends with the main thread runs
+ * before them all (glibc). Where another thread asks first, its call compiles the first program,
+ * and an end is registered behind it.
  */
 #include "cl/op/later.h"
 
@@ -24,7 +24,7 @@ static struct {
     pthread_cond_t idle;        /* runs became false */
     pthread_t thread;
     bool runs, begun, ending;   /* begun: the thread is to be joined */
-    bool registered;            /* what waits for it at exit */
+    bool compiled, registered;  /* a call compiled; what waits for the thread at exit */
     atomic_bool busy;
     unsigned questions;         /* that found one more program missing */
     bool late;                  /* ops go elsewhere */
@@ -80,11 +80,6 @@ static bool build_one(void)
     return built;
 }
 
-static void end_at_exit(void)
-{
-    gemm_cl_end_building();
-}
-
 /* Others get gemm_cl_lock between two programs. */
 static void *build_all(void *unused)
 {
@@ -98,7 +93,6 @@ static void *build_all(void *unused)
             built = build_one();
             nanosleep(&moment, NULL);
             pthread_mutex_lock(&own.lock);
-            if (!own.registered) own.registered = !atexit(end_at_exit);
         }
         atomic_store(&own.busy, false);
     }
@@ -111,17 +105,27 @@ static void *build_all(void *unused)
 extern int __cxa_thread_atexit_impl(void (*)(void *), void *, void *) __attribute__((weak));
 extern void *__dso_handle;
 
+static void end_at_exit(void)
+{
+    gemm_cl_end_building();
+}
+
 static void end_with_thread(void *unused)
 {
     (void)unused;
     gemm_cl_end_building();
 }
 
-static void register_end(void)
+/* False: the call shall compile. */
+static bool register_end(void)
 {
     const bool main = syscall(SYS_gettid) == getpid();
-    if (own.registered || !main || !__cxa_thread_atexit_impl) return;
-    own.registered = !__cxa_thread_atexit_impl(end_with_thread, NULL, &__dso_handle);
+    if (own.registered) return true;
+    if (main && __cxa_thread_atexit_impl)
+        own.registered = !__cxa_thread_atexit_impl(end_with_thread, NULL, &__dso_handle);
+    else if (own.compiled)
+        own.registered = !atexit(end_at_exit);
+    return own.compiled = true, own.registered;
 }
 
 /* An earlier thread has ended, but was not joined. Signals are for the program's own threads. */
@@ -129,7 +133,7 @@ static bool begin_thread(void)
 {
     sigset_t all, old;
     if (own.begun) pthread_join(own.thread, NULL);
-    register_end();
+    if (!register_end()) return own.begun = false;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     own.runs = own.begun = !pthread_create(&own.thread, NULL, build_all, NULL);

@@ -16,8 +16,8 @@ bool gemm_cl_is_busy(void);
 
 /*
  * Behind a question for the programs of an op, without gemm_cl_lock: whether the op shall go
- * elsewhere. It does while programs are missing, and then until a whole pass lacked none: a network
- * does not change sides within a pass. `output` tells ops from each other.
+ * elsewhere. It does while programs are missing, and then until a whole pass lacked none. `output`
+ * tells ops from each other, and so where a pass ends.
  */
 bool gemm_cl_is_late(gemm_cl_lack, const void *output);
 
