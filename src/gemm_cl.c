@@ -95,24 +95,18 @@ static const gemm_cl_form *form_of(const gemm_op *op, const gemm_cl_row *row,
 }
 
 /* `shortcut`: of a convolution, or NULL. One with a form whose kernel cannot add it runs alone. */
-static gemm_status start_open(half_call *h, const gemm_op *op, const layer_call *shortcut,
-                              const gemm_cl_row *row, gemm_cl_mode mode,
-                              const gemm_context *context)
-{
-    h->convolves = op->kind == GEMM_CONVOLUTION;
-    const gemm_cl_form *form = form_of(op, row, mode, context);
-    if (shortcut && form && form->row && !gemm_cl_adds(form->row)) return GEMM_DECLINED;
-    return h->convolves
-               ? gemm_cl_convolve_start(&h->convolution, op->conv, shortcut, row, form, context)
-               : gemm_cl_multiply_start(&h->multiply, op->multiply, row, form, mode, context);
-}
-
 static gemm_status start(half_call *h, const gemm_op *op, const layer_call *shortcut,
                          const gemm_cl_row *row, gemm_cl_mode mode, const gemm_context *context)
 {
     gemm_cl_lock();
-    return end_start(begin(context) ? start_open(h, op, shortcut, row, mode, context)
-                                    : GEMM_DECLINED);
+    h->convolves = op->kind == GEMM_CONVOLUTION;
+    if (!begin(context)) return end_start(GEMM_DECLINED);
+    const gemm_cl_form *form = form_of(op, row, mode, context);
+    if (shortcut && form && form->row && !gemm_cl_adds(form->row)) return end_start(GEMM_DECLINED);
+    return end_start(
+        h->convolves
+            ? gemm_cl_convolve_start(&h->convolution, op->conv, shortcut, row, form, context)
+            : gemm_cl_multiply_start(&h->multiply, op->multiply, row, form, mode, context));
 }
 
 /* Whether both layers of a chain are computed as usual: a chain has the bits of its layers
@@ -128,26 +122,19 @@ static bool has_defaults(const conv_call *calls, const gemm_cl_row *row,
     return true;
 }
 
-static gemm_status start_open_chain(half_call *h, const conv_call *calls,
-                                    const layer_call *shortcut, const gemm_cl_row *row,
-                                    const gemm_context *context)
+static gemm_status start_chain(half_call *h, const conv_call *calls, const layer_call *shortcut,
+                               const gemm_cl_row *row, const gemm_context *context)
 {
+    gemm_cl_lock();
     h->convolves = true;
-    if (!has_defaults(calls, row, context)) return GEMM_DECLINED;
+    if (!begin(context)) return end_start(GEMM_DECLINED);
+    if (!has_defaults(calls, row, context)) return end_start(GEMM_DECLINED);
     const gemm_status status = gemm_cl_chain_start(&h->convolution, calls, shortcut, row,
                                                    context);
     for (int i = 0; i < 2 && status == GEMM_DONE; ++i)
         gemm_cl_keep_default(&(gemm_op){GEMM_CONVOLUTION, {.conv = &calls[i]}}, row, context,
                              true);
-    return status;
-}
-
-static gemm_status start_chain(half_call *h, const conv_call *calls, const layer_call *shortcut,
-                               const gemm_cl_row *row, const gemm_context *context)
-{
-    gemm_cl_lock();
-    return end_start(begin(context) ? start_open_chain(h, calls, shortcut, row, context)
-                                    : GEMM_DECLINED);
+    return end_start(status);
 }
 
 static gemm_status finish(half_call *h, const gemm_context *context)
@@ -272,73 +259,31 @@ gemm_status gemm_cl_int8_run(const gemm_op *op, const gemm_context *context, con
 
 /* ---- later ---- */
 
-/* Of convolution i, or NULL. */
-static gemm_kept *plan_of(const gemm_op *op, const gemm_context *context, int i)
-{
-    if (op->kind != GEMM_CHAIN) return context->kept;
-    return context->chain_kept ? context->chain_kept[i] : NULL;
-}
-
-/* Asks for all programs of a call, which is not begun. */
-static void ask(const gemm_op *op, const gemm_cl_row *row, gemm_cl_mode mode,
-                const gemm_context *context)
-{
-    half_call h;
-    gemm_context own = *context;
-    const chain_call *chain = op->kind == GEMM_CHAIN ? op->chain : NULL;
-    const gemm_op first = chain ? (gemm_op){GEMM_CONVOLUTION, {.conv = chain->convs}} : *op;
-    own.kept = plan_of(op, context, 0);
-    if (op->kind == GEMM_LAYER) gemm_cl_ask_layer(op->layer);
-    else if (!chain || chain->count == 1)
-        start_open(&h, &first, chain ? chain->shortcut : NULL, row, mode, &own);
-    else if (chain->count == 2)
-        start_open_chain(&h, chain->convs, chain->shortcut, row, context);
-}
-
-/* Whether the op went by `cl` before: its plan has what that keeps. */
-static bool is_kept(const gemm_op *op, const gemm_context *context)
-{
-    const bool chain = op->kind == GEMM_CHAIN;
-    bool kept = chain || op->kind == GEMM_CONVOLUTION;
-    for (int i = 0; kept && i < (chain ? op->chain->count : 1); ++i)
-        kept = gemm_cl_kept_of(plan_of(op, context, i));
-    return kept;
-}
-
-static const void *output_of(const gemm_op *op)
-{
-    switch (op->kind) {
-    case GEMM_MULTIPLY: break;
-    case GEMM_CONVOLUTION: return op->conv->output;
-    case GEMM_CHAIN: return op->chain->convs[op->chain->count - 1].output;
-    case GEMM_LAYER: return op->layer->output;
-    }
-    return op->multiply->C;
-}
-
-static const char *wait(const gemm_op *op, const gemm_cl_row *row, gemm_cl_mode mode,
-                        const gemm_context *context)
+/* An op that went by `cl` before lacks nothing: its plan has what that keeps. */
+static const char *ask(const gemm_op *op, const gemm_context *context, const void *row,
+                       gemm_row_multiply *multiply)
 {
     static const char why[] = "cl's programs are being compiled";
-    const char *unopened;
-    if (is_kept(op, context)) return NULL;
+    const bool multiplies = op->kind == GEMM_MULTIPLY, chain = op->kind == GEMM_CHAIN;
+    const gemm_kept *plan = !chain ? context->kept : context->chain_kept
+                            ? context->chain_kept[op->chain->count - 1] : NULL;
+    if (gemm_cl_kept_of(plan)) return NULL;
     if (gemm_cl_is_busy()) return why;
-    gemm_cl_lock();
     gemm_cl_postpone();
-    if (open_all(&unopened)) ask(op, row, mode, context);
+    if (multiplies) multiply(op->multiply, context, row);
+    else gemm_cl_run(op, context, row);
     const gemm_cl_lack lack = gemm_cl_end_postponing();
-    gemm_cl_unlock();
-    return gemm_cl_is_late(lack, output_of(op)) ? why : NULL;
+    return gemm_cl_is_late(lack, multiplies ? (void *)op->multiply->C : plan) ? why : NULL;
 }
 
 const char *gemm_cl_later(const gemm_op *op, const gemm_context *context, const void *row)
 {
-    return wait(op, row, GEMM_CL_ALONE, context);
+    return ask(op, context, row, gemm_cl_multiply);
 }
 
 const char *gemm_cl_later_beside(const gemm_op *op, const gemm_context *context, const void *row)
 {
-    return wait(op, row, GEMM_CL_BESIDE, context);
+    return ask(op, context, row, gemm_cl_multiply_beside);
 }
 
 /* ---- the table ---- */

@@ -10,6 +10,7 @@
 
 #include "cl/device/cache.h"
 #include "util/clock.h"
+#include "util/own.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +18,9 @@
 
 static gemm_cl_program *programs;
 static gemm_cl_trial *trial;
-static bool postpones, builds_wanted;
-static gemm_cl_lack lack;       /* what was found since gemm_cl_postpone */
+static bool builds_wanted;
+static GEMM_OWN bool postpones;
+static GEMM_OWN gemm_cl_lack lack;      /* that was found since gemm_cl_postpone */
 static const char not_yet[] = "its OpenCL program is not built yet";
 
 void gemm_cl_set_trial(gemm_cl_trial *t)
@@ -370,15 +372,8 @@ gemm_cl_lack gemm_cl_end_postponing(void)
     return lack;
 }
 
-bool gemm_cl_postpones(void)
-{
-    return postpones;
-}
-
-bool gemm_cl_is_wanted(const char *why)
-{
-    return why == not_yet;
-}
+bool gemm_cl_postpones(void) { return postpones; }
+bool gemm_cl_lacks(void) { return postpones && lack; }
 
 /* The one that was wanted first: the list has it behind the others. */
 bool gemm_cl_build_wanted(void)

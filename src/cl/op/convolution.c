@@ -144,9 +144,7 @@ static const char *build(void *job)
     add_if(wide && j->op.taps && j->op.g.M <= row->rows, "-DDIRECT", &more);
     const char *why = gemm_cl_build_row(&j->w, gemm_text_whole(&more));
     gemm_text_free(&more);
-    if (why && !gemm_cl_is_wanted(why)) return why;
-    const char *helper_why = build_helpers(j);
-    return why ? why : helper_why;
+    return why ? why : build_helpers(j);
 }
 
 /* ---- decided once ---- */
@@ -196,7 +194,7 @@ static const char *decide(conv_job *j, gemm_note *note)
     const char *why = gemm_cl_walk(&j->w, &j->op, build, j, d->weighed, sizeof d->weighed);
     if (gemm_cl_postpones() && gemm_activation_is_behind(j->c->activation))
         gemm_cl_need_activation();
-    if (why || gemm_cl_postpones()) return why ? why : "asked only";
+    if (why || gemm_cl_postpones()) return why ? why : "it was only asked";
     ++note->decided;
     d->row = j->w.row;
     d->parts = j->w.parts;

@@ -143,7 +143,7 @@ static bool begin_thread(void)
 
 /* ---- calls ---- */
 
-bool gemm_cl_is_late(gemm_cl_lack lack, const void *output)
+bool gemm_cl_is_late(gemm_cl_lack lack, const void *op)
 {
     enum { LONGEST_PASS = 1024 };
     pthread_mutex_lock(&own.lock);
@@ -152,8 +152,8 @@ bool gemm_cl_is_late(gemm_cl_lack lack, const void *output)
         own.complete = 0;
         own.late = !own.ending && (own.runs || begin_thread());
     } else if (own.late) {
-        const bool again = own.complete && own.first == output;
-        if (!own.complete++) own.first = output;
+        const bool again = own.complete && op && own.first == op;
+        if (!own.complete++ || !own.first) own.first = op;
         own.late = own.runs || !(again || own.complete > LONGEST_PASS);
     }
     const bool late = own.late;

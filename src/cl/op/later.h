@@ -16,10 +16,10 @@ bool gemm_cl_is_busy(void);
 
 /*
  * Behind a question for the programs of an op, without gemm_cl_lock: whether the op shall go
- * elsewhere. It does while programs are missing, and then until a whole pass lacked none. `output`
- * tells ops from each other, and so where a pass ends.
+ * elsewhere. It does while programs are missing, and then until a whole pass lacked none. `op`, or
+ * NULL, is another address for each op of a pass.
  */
-bool gemm_cl_is_late(gemm_cl_lack, const void *output);
+bool gemm_cl_is_late(gemm_cl_lack, const void *op);
 
 /* At exit, without gemm_cl_lock: waits until the program that is being built is there. False: that
    takes too long, and the thread still uses the device. */

@@ -59,7 +59,6 @@ typedef struct gemm_cl_work {
     cl_mem sums;                    /* the parts that STAGE_SUM adds; NULL: there are none */
     const char *refused;            /* why a row that the user named can never run, or NULL */
     bool takes_spills;              /* registers may spill, because all choices spill them */
-    bool asks;                      /* for its programs only */
     bool unfinished;                /* it ended without a wait, so its times are not known */
     size_t group[2];                /* items along x and y, for the trace */
     gemm_cl_timed *timed;           /* the launches that have an event */

@@ -91,7 +91,8 @@ static int launch(gemm_cl_work *w, const char *kernel, const char *options,
     gemm_text_add(&all, "%s%s", options, is_by_row(w) ? "-DBY_ROW" : "");
     w->program = gemm_cl_need(kernel, gemm_text_whole(&all));
     gemm_text_free(&all);
-    if (!w->program || w->asks) return -1;
+    if (gemm_cl_postpones()) return 0;
+    if (!w->program) return -1;
     gemm_cl_set_groups(w, global, local);
     w->own = find_own(w->program, w->C.mem, o0);
     return gemm_cl_launch(w, w->program, STAGE_MULTIPLY, args, global, local);
@@ -201,7 +202,7 @@ static int show_input(gemm_cl_work *w, const layer_call *c, gemm_cl_view *v, int
 {
     const layer_input *in = &c->input[i];
     *v = gemm_cl_dense_view(w, in->data, (size_t)c->batch, (size_t)in->size, w->C.later);
-    return w->policy->input(v, slot);
+    return gemm_cl_postpones() ? 0 : w->policy->input(v, slot);
 }
 
 /* Input i as B, and with `two` the next one as A. */
@@ -215,7 +216,7 @@ static int show_inputs(gemm_cl_work *w, const layer_call *c, int i, bool two)
    stays as it is. */
 static int close_input(gemm_cl_work *w, gemm_cl_view *v)
 {
-    const int rc = v->later ? 0 : w->policy->close(v);
+    const int rc = v->later || gemm_cl_postpones() ? 0 : w->policy->close(v);
     *v = (gemm_cl_view){0};
     return rc;
 }
@@ -229,17 +230,11 @@ static int show_output(gemm_cl_work *w, const layer_call *c)
     return w->policy->output(&w->C);
 }
 
-/* Whether the inputs from i on are copied two at a time. */
-static bool takes_two(const gemm_cl_work *w, const layer_call *c, int i)
-{
-    return i + 1 < c->inputs && !w->device->traits.unified;
-}
-
 static int route(gemm_cl_work *w, const layer_call *c)
 {
     size_t copied_a = 0, copied_b = 0;
     for (int i = 0, two; i < c->inputs; i += 1 + two) {
-        two = takes_two(w, c, i);
+        two = i + 1 < c->inputs && !w->device->traits.unified;
         if (i && (close_input(w, &w->A) || close_input(w, &w->B))) return -1;
         if (show_inputs(w, c, i, two) || gemm_cl_launch_route(w, c, i, two)) return -1;
         copied_a += w->A.copied;
@@ -259,27 +254,14 @@ static int enqueue(gemm_cl_work *w, const layer_call *c)
 
 /* ---- one layer ---- */
 
-static gemm_cl_work begin(void)
-{
-    return gemm_cl_begin_work(gemm_cl_opened()->traits.cpu ? &by_row : &by_item);
-}
-
-void gemm_cl_ask_layer(const layer_call *c)
-{
-    gemm_cl_work w = begin();
-    w.asks = true;
-    if (!fits(c)) return;
-    if (c->kind != LAYER_ROUTE) gemm_cl_launch_layer(&w, c);
-    for (int i = 0, two; c->kind == LAYER_ROUTE && i < c->inputs; i += 1 + two) {
-        two = takes_two(&w, c, i);
-        gemm_cl_launch_route(&w, c, i, two);
-    }
-}
-
 gemm_status gemm_cl_run_layer(const layer_call *c, const gemm_context *context)
 {
     if (!fits(c)) return GEMM_DECLINED;
-    gemm_cl_work w = begin();
+    gemm_cl_work w = gemm_cl_begin_work(gemm_cl_opened()->traits.cpu ? &by_row : &by_item);
+    if (gemm_cl_postpones()) {
+        enqueue(&w, c);
+        return GEMM_DECLINED;
+    }
     gemm_cl_share_copies(&w, context);
     const bool failed = show_output(&w, c) || enqueue(&w, c) || gemm_cl_ask_result(&w) ||
                         gemm_cl_take_result(&w, context->timed);

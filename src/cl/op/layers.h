@@ -11,9 +11,6 @@
 /* One layer. Declines sizes that the kernels' int arithmetic cannot hold. */
 gemm_status gemm_cl_run_layer(const layer_call *, const gemm_context *);
 
-/* Asks for all programs of such a call (gemm_cl_postpone). */
-void gemm_cl_ask_layer(const layer_call *);
-
 /* Its launch, and that of a route for input i, with `two` also for the next one. They go from w->B,
    the second input is w->A, to w->C, by the row of the work. 0 or -1. */
 int gemm_cl_launch_layer(gemm_cl_work *, const layer_call *);
