@@ -242,7 +242,7 @@ CL_COMMANDS = \
     'tests/system/test_cl_desktop.sh' \
     'tests/system/test_decisions.sh cl' \
     '$(PLAIN) $(ADRENO) $(ON_POCL) $T/test_cl_devices $(call size,--draw $$SEED)' \
-    '$(PLAIN) $T/test_cl_later' \
+    '$(PLAIN) OPENCL_LAYERS=$T/layer_faulty.so $(ON_POCL) $T/test_cl_later' \
     '$(PLAIN) OPENCL_LAYERS=$T/layer_quick.so $T/test_cl_tune' \
     '$(PLAIN) $(ADRENO) $(ON_POCL) $T/test_cl_tune --candidates' \
     '$(PLAIN) OPENCL_LAYERS=$T/layer_fail.so $T/test_cl_layers tests/unit/cfg/hook.cfg tests/unit/cfg/connected.cfg $(call networks,yolov3-tiny resnet18) $(call size,,cfg/darknet19.cfg)' \

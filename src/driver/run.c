@@ -117,7 +117,7 @@ static gemm_status run_variant(const op_run *c)
         scales[i] = find_scale(c, i);
         if (scales[i] && !(scales[i]->scale > 0)) scales[i] = NULL;
     }
-    x.at_once = !c->state->prepare_first && !c->state->tune;
+    x.at_once = c->state->at_once && !c->state->prepare_first;
     x.scale = scales[0];
     x.chain_scales = scales;
     x.lanes = c->op->kind == GEMM_CHAIN ? c->op->chain->lanes : 0;

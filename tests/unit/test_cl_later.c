@@ -4,7 +4,7 @@
  *
  *   test_cl_later [--only TEST]
  *
- * Each test is a child with empty caches. Its network is a convolution and an upsample. The driver
+ * Needs OPENCL_LAYERS=layer_faulty.so. Each test is a child with empty caches. Its network is a convolution and an upsample. The driver
  * compares all results with the reference (GEMM_CHECK=1).
  */
 #include "auto/auto.h"
@@ -131,6 +131,31 @@ static int run_prepared(void *unused)
 static void test_prepared(void)
 {
     expect_right("later-prepare-first", run_prepared, NULL);
+}
+
+/* The compiler refuses the upsample (tests/support/layer_faulty.c). Then it is left out, for the
+   reason that a call would have found, and the convolution goes by cl. */
+static int run_faulty(void *unused)
+{
+    network n;
+    pass p;
+    (void)unused;
+    setenv("CL_FAIL_BUILD", "cl_upsample", 1);
+    make_network(&n);
+    do p = run_pass(&by_device, &n);
+    while (p.done && p.asked[0]);
+    p = run_pass(&by_device, &n);
+    free_network(&n);
+    printf("done %d, by cl %d %d\n", p.done, p.by_cl[0], p.by_cl[1]);
+    return p.done || !p.by_cl[0] || p.asked[1];
+}
+
+static void test_faulty(void)
+{
+    const child_result r = child_run(run_faulty, NULL);
+    const bool said = strstr(r.output, "kernels/cl_upsample.cl is left out on ");
+    report_that("later-faulty", child_exit(&r) == 0 && said, "status %d: %.1500s", child_exit(&r),
+                r.output);
 }
 
 /* ---- multiplies ---- */
@@ -260,11 +285,13 @@ static int end_beside(void *unused)
     return atomic_load(&failed);
 }
 
-static int count_files(const char *ending)
+/* Files with this ending and such a line. */
+static int count_files(const char *ending, const char *line)
 {
     char command[128];
     int count = -1;
-    snprintf(command, sizeof command, "ls %s/*.%s 2>/dev/null | wc -l", folder, ending);
+    snprintf(command, sizeof command, "grep -la '%s' %s/*.%s 2>/dev/null | wc -l", line, folder,
+             ending);
     FILE *f = popen(command, "r");
     if (!f || fscanf(f, "%d", &count) != 1) count = -1;
     if (f) pclose(f);
@@ -274,28 +301,33 @@ static int count_files(const char *ending)
 static void test_exit(void)
 {
     expect_right("later-exit", end_early, NULL);
-    const int kept = count_files("clbin"), notes = count_files("note");
+    const int kept = count_files("clbin", "^"), notes = count_files("note", "^");
     report_that("later-exit-cache", kept > 0 && !notes, "%d programs, %d notes", kept, notes);
     empty_caches();
     expect_right("later-exit-other-thread", end_beside, NULL);
 }
 
-/* A process that is killed meanwhile does not leave the program out. */
-static int be_killed(void *unused)
+/* A process that is killed meanwhile does not leave the program out; a second one does. */
+static int be_killed(void *line)
 {
     network n;
-    (void)unused;
+    alarm(HANG_S);
     make_network(&n);
     run_pass(&by_device, &n);
-    while (!gemm_cl_is_busy() || !count_files("note")) usleep(1000);
+    while (!gemm_cl_is_busy() || !count_files("note", line)) usleep(1000);
     raise(SIGKILL);
     return 0;
 }
 
 static void test_killed(void)
 {
-    child_run(be_killed, NULL);
-    report_that("later-killed-note", count_files("note") == 1, "%d", count_files("note"));
+    char first[] = "^??$", second[] = "^?$";
+    child_run(be_killed, first);
+    child_run(be_killed, second);
+    const int twice = count_files("note", second);
+    report_that("later-killed-twice", twice == 1, "%d", twice);
+    empty_caches();
+    child_run(be_killed, first);
     expect_right("later-killed", run_hybrid, NULL);
 }
 
@@ -374,7 +406,7 @@ static const struct {
     void (*run)(void);
 } tests[] = {{"hybrid", test_hybrid}, {"prepared", test_prepared}, {"multiply", test_multiply},
              {"auto", test_auto},     {"threads", test_threads},   {"exit", test_exit},
-             {"killed", test_killed}, {"fork", test_fork}};
+             {"killed", test_killed}, {"fork", test_fork},         {"faulty", test_faulty}};
 
 int main(int argc, char **argv)
 {
