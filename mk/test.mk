@@ -282,9 +282,9 @@ UNIT_PROGRAMS += $T/test_cl $T/test_cl_checks $T/layer_quick.so
 FIRST_UNIT_COMMANDS = '$(QUICK_PLAIN) $T/test_cl --seed $$SEED --cases $(call size,2,8)' '$(QUICK_PLAIN) $T/test_cl_checks --seed $$SEED'
 endif
 ifeq ($(SANITIZE),thread)
-UNIT_PROGRAMS = $T/test_threads $T/test_cl $T/test_cl_layers $T/test_hybrid $T/test_packed $T/test_packed_conv
+UNIT_PROGRAMS = $T/test_threads $T/test_cl $T/test_cl_layers $T/test_cl_later $T/test_hybrid $T/test_packed $T/test_packed_conv
 UNIT_COMMANDS = '$(PACKED)' '$T/test_cl_layers --only threads tests/unit/cfg/hook.cfg' \
-    '$T/test_cl --threads' '$T/test_packed_conv --only callers' '$T/test_threads --without fork' '$T/test_hybrid'
+    '$T/test_cl --threads' '$(PLAIN) $T/test_cl_later --only threads' '$T/test_packed_conv --only callers' '$T/test_threads --without fork' '$T/test_hybrid'
 endif
 endif
 ifeq ($(SANITIZE),thread)

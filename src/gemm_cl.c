@@ -6,6 +6,7 @@
 #include "gemm_cl.h"
 
 #include "cl/device/pending.h"
+#include "cl/memory/left.h"
 #include "cl/op/convolution.h"
 #include "cl/op/int8.h"
 #include "cl/op/later.h"
@@ -29,6 +30,7 @@ static void close_all(void)
     if (d) {
         CL_TRY(clFinish(d->queue));
 fail:
+        gemm_cl_release_dropped();
         gemm_cl_release_unified();
         gemm_cl_release_discrete();
         gemm_cl_release_pending();
@@ -259,6 +261,14 @@ gemm_status gemm_cl_int8_run(const gemm_op *op, const gemm_context *context, con
 
 /* ---- later ---- */
 
+/* What earlier ops of the pass left on the device, before the thread has that for long. */
+static void bring_all(void)
+{
+    gemm_cl_lock();
+    if (gemm_cl_opened()) gemm_cl_bring_all();
+    gemm_cl_unlock();
+}
+
 /* An op that went by `cl` before lacks nothing: its plan has what that keeps. */
 static const char *ask(const gemm_op *op, const gemm_context *context, const void *row,
                        gemm_row_multiply *multiply)
@@ -267,12 +277,13 @@ static const char *ask(const gemm_op *op, const gemm_context *context, const voi
     const bool multiplies = op->kind == GEMM_MULTIPLY, chain = op->kind == GEMM_CHAIN;
     const gemm_kept *plan = !chain ? context->kept : context->chain_kept
                             ? context->chain_kept[op->chain->count - 1] : NULL;
-    if (gemm_cl_kept_of(plan)) return NULL;
+    if (!gemm_cl_was_late() && gemm_cl_kept_of(plan)) return NULL;
     if (gemm_cl_is_busy()) return why;
     gemm_cl_postpone();
     if (multiplies) multiply(op->multiply, context, row);
     else gemm_cl_run(op, context, row);
     const gemm_cl_lack lack = gemm_cl_end_postponing();
+    if (lack && gemm_cl_has_left()) bring_all();
     return gemm_cl_is_late(lack, multiplies ? (void *)op->multiply->C : plan) ? why : NULL;
 }
 

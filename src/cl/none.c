@@ -40,7 +40,10 @@ gemm_status gemm_cl_int8_run(const gemm_op *op, const gemm_context *context, con
     return GEMM_DECLINED;
 }
 
-const char *gemm_cl_later(const gemm_op *op, const gemm_context *x, const void *row) { return NULL; }
+const char *gemm_cl_later(const gemm_op *op, const gemm_context *x, const void *row)
+{
+    return NULL;
+}
 
 const char *gemm_cl_later_beside(const gemm_op *op, const gemm_context *x, const void *row)
 {

@@ -4,8 +4,8 @@
  *
  *   test_cl_later [--only TEST]
  *
- * Needs OPENCL_LAYERS=layer_faulty.so. Each test is a child with empty caches. Its network is a convolution and an upsample. The driver
- * compares all results with the reference (GEMM_CHECK=1).
+ * Needs OPENCL_LAYERS=layer_faulty.so. Each test is a child with empty caches. Its network is a
+ * convolution and an upsample. The driver compares all results with the reference (GEMM_CHECK=1).
  */
 #include "auto/auto.h"
 #include "cl/op/later.h"
@@ -116,10 +116,34 @@ static int run_cached(void *unused)
     return by_cpu;
 }
 
+/* With the caches of run_hybrid, but for the upsample. The first convolution goes by cl. After that
+   it goes by the CPU too, and waits neither for the compiler nor for what the device has. */
+static int run_partly_cached(void *unused)
+{
+    network n;
+    int beside = 0;
+    (void)unused;
+    setenv("CL_BUSY_BUILD", "2000", 1);
+    make_network(&n);
+    const pass first = run_pass(&by_device, &n), second = run_pass(&by_device, &n);
+    while (!gemm_cl_is_busy()) run_pass(&by_device, &n);
+    for (; gemm_cl_is_busy(); ++beside) run_pass(&by_device, &n);
+    const int by_cpu = passes_until_cl(&by_device, &n);
+    free_network(&n);
+    printf("first by cl %d %d, then %d %d, beside the compiler %d, then %d\n", first.by_cl[0],
+           first.by_cl[1], second.by_cl[0], second.by_cl[1], beside, by_cpu);
+    return !first.by_cl[0] || first.by_cl[1] || !second.asked[0] || !second.asked[1] ||
+           beside < 4 || by_cpu < 0;
+}
+
 static void test_hybrid(void)
 {
+    char command[96];
     expect_right("later-hybrid", run_hybrid, NULL);
     expect_right("later-cached", run_cached, NULL);
+    snprintf(command, sizeof command, "rm %s/cl_upsample-*.clbin", folder);
+    if (system(command)) exit(2);
+    expect_right("later-partly-cached", run_partly_cached, NULL);
 }
 
 static int run_prepared(void *unused)

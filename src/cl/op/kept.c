@@ -8,7 +8,9 @@
 #include "cl/op/kept.h"
 
 #include "cl/device/pending.h"
+#include "util/forked.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 static size_t weight_count(const conv_call *c)
@@ -135,18 +137,38 @@ void gemm_cl_drop_kept(gemm_cl_kept *k)
     free(k);
 }
 
-/* The driver drops the plan. Kernels in the queue keep what they still need of it. Layers may be
-   smaller from now on, so V of Winograd's algorithm goes too. */
+static _Atomic(gemm_cl_kept *) dropped;     /* by plans, and not released yet */
+
+static void after_fork(void)
+{
+    atomic_store(&dropped, NULL);
+}
+GEMM_IN_CHILD(after_fork)
+
+/* Kernels in the queue keep what they still need. Layers may be smaller from now on, so V of
+   Winograd's algorithm goes too. */
+void gemm_cl_release_dropped(void)
+{
+    gemm_cl_kept *next, *k = atomic_exchange(&dropped, NULL);
+    for (; k; k = next) {
+        next = k->next;
+        if (k->winograd) gemm_cl_release_slot(SLOT_PACKED_B);
+        gemm_cl_drop_kept(k);
+    }
+}
+
+/* The driver drops the plan. Nobody waits here for a compiler (cl/op/later.h). */
 static void free_kept(void *data)
 {
-    const gemm_cl_kept *k = data;
+    gemm_cl_kept *k = data, *first = atomic_load(&dropped);
     if (gemm_cl_is_of_parent()) {
         free(data);
         return;
     }
-    gemm_cl_lock();
-    if (k->winograd) gemm_cl_release_slot(SLOT_PACKED_B);
-    gemm_cl_drop_kept(data);
+    do k->next = first;
+    while (!atomic_compare_exchange_weak(&dropped, &first, k));
+    if (!gemm_cl_try_lock()) return;
+    gemm_cl_release_dropped();
     gemm_cl_unlock();
 }
 
@@ -217,6 +239,7 @@ gemm_cl_kept *gemm_cl_keep(gemm_cl_work *w, const conv_call *c, const gemm_cl_si
 {
     if (!plan) return NULL;
     const size_t bytes = gemm_cl_kept_bytes(w->row, c, s);
+    gemm_cl_release_dropped();
     drop_other(w->row, plan);
     if (!plan->data && bytes > plan->room) return NULL;
     if (!plan->data && (plan->data = make(w, c, s))) {

@@ -27,7 +27,7 @@ static struct {
     bool compiled, registered;  /* a call compiled; what waits for the thread at exit */
     atomic_bool busy;
     unsigned questions;         /* that found one more program missing */
-    bool late;                  /* ops go elsewhere */
+    atomic_bool late;           /* ops go elsewhere */
     int complete;               /* ops since then that lacked nothing */
     const void *first;          /* the first one of them */
 } own = {.lock = PTHREAD_MUTEX_INITIALIZER, .idle = PTHREAD_COND_INITIALIZER};
@@ -38,13 +38,19 @@ static void after_fork(void)
     pthread_mutex_init(&own.lock, NULL);
     pthread_cond_init(&own.idle, NULL);
     atomic_store(&own.busy, false);
-    own.runs = own.begun = own.late = false;
+    atomic_store(&own.late, false);
+    own.runs = own.begun = false;
 }
 GEMM_IN_CHILD(after_fork)
 
 bool gemm_cl_is_busy(void)
 {
     return atomic_load(&own.busy);
+}
+
+bool gemm_cl_was_late(void)
+{
+    return atomic_load(&own.late);
 }
 
 /* ---- the thread ---- */

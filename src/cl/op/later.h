@@ -21,6 +21,9 @@ bool gemm_cl_is_busy(void);
  */
 bool gemm_cl_is_late(gemm_cl_lack, const void *op);
 
+/* What it said last. One load. */
+bool gemm_cl_was_late(void);
+
 /* At exit, without gemm_cl_lock: waits until the program that is being built is there. False: that
    takes too long, and the thread still uses the device. */
 bool gemm_cl_end_building(void);
