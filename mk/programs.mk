@@ -3,7 +3,7 @@
 
 PROGRAMS = bench/gemm-bench/gemm_bench.c bench/ab/ab.c bench/detect/bench_detect.c bench/detect/detect_all.c bench/tune/tune.c \
     bench/detect/untrained_weights.c bench/cl/bench_cl.c bench/explain/one_call.c
-TEST_PROGRAMS = $(addprefix tests/unit/,test_ab_rule.c test_allocation.c test_auto.c test_batch.c test_half.c test_bits.c test_calibration.c test_chain.c test_chain_driver.c test_cl.c test_cl_checks.c test_cl_choice.c test_cl_devices.c test_cl_faults.c test_cl_int8.c test_cl_layers.c test_cl_trials.c test_cl_tune.c test_compare.c test_conv.c test_conv_ends.c test_conv_hook.c \
+TEST_PROGRAMS = $(addprefix tests/unit/,test_ab_rule.c test_allocation.c test_auto.c test_batch.c test_half.c test_bits.c test_calibration.c test_chain.c test_chain_driver.c test_cl.c test_cl_checks.c test_cl_choice.c test_cl_devices.c test_cl_faults.c test_cl_int8.c test_cl_later.c test_cl_layers.c test_cl_trials.c test_cl_tune.c test_compare.c test_conv.c test_conv_ends.c test_conv_hook.c \
     test_conv_networks.c test_dlclose.c test_driver.c test_gemm.c test_hook.c test_host.c test_hybrid.c test_int8.c test_large.c test_limits.c test_number.c test_others.c test_packed.c test_pairs.c test_quads.c test_scales.c \
     test_packed_conv.c test_packed_layers.c test_plans.c test_prepare.c test_stats.c test_threads.c test_training.c test_tuning.c) \
     tests/support/boxes.c tests/support/json_flat.c tests/support/one_pass.c tests/support/published.c

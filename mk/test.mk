@@ -224,7 +224,7 @@ on-forks: all
 	    $(if $(FLEXIBLAS),'tests/system/test_flexiblas.sh $(abspath $(FLEXIBLAS))')
 
 ifeq ($(OPENCL),1)
-CL_PROGRAMS = $(OUT)/bench/bench_cl $(addprefix $T/,test_cl test_cl_checks test_cl_choice test_cl_devices test_cl_faults test_cl_int8 test_cl_layers test_cl_trials test_cl_tune layer_adreno.so layer_desktop.so layer_fail.so layer_faulty.so layer_launches.so layer_moves.so layer_quick.so layer_strict.so layer_unwritten.so fake_opencl.so preload_no_spawn.so)
+CL_PROGRAMS = $(OUT)/bench/bench_cl $(addprefix $T/,test_cl test_cl_checks test_cl_choice test_cl_devices test_cl_faults test_cl_int8 test_cl_later test_cl_layers test_cl_trials test_cl_tune layer_adreno.so layer_desktop.so layer_fail.so layer_faulty.so layer_launches.so layer_moves.so layer_quick.so layer_strict.so layer_unwritten.so fake_opencl.so preload_no_spawn.so)
 # Some of the networks, because PoCL starts slowly: groups, depthwise, all strides, fully connected.
 CL_NETWORKS = yolov3-tiny resnext50 densenet201 $(call size,,alexnet resnet18 darknet19)
 HALF_NETWORKS = yolov3-tiny resnet18 resnext50 $(call size,,densenet201)
@@ -243,6 +243,7 @@ CL_COMMANDS = \
     'tests/system/test_cl_programs.sh' \
     'tests/system/test_decisions.sh cl' \
     '$(PLAIN) $(ADRENO) $(ON_POCL) $T/test_cl_devices $(call size,--draw $$SEED)' \
+    '$(PLAIN) OPENCL_LAYERS=$T/layer_faulty.so $(ON_POCL) $T/test_cl_later' \
     '$(PLAIN) OPENCL_LAYERS=$T/layer_quick.so $T/test_cl_tune' \
     '$(PLAIN) $(ADRENO) $(ON_POCL) $T/test_cl_tune --candidates' \
     '$(PLAIN) OPENCL_LAYERS=$T/layer_fail.so $T/test_cl_layers tests/unit/cfg/hook.cfg tests/unit/cfg/connected.cfg $(call networks,yolov3-tiny resnet18) $(call size,,cfg/darknet19.cfg)' \
@@ -282,9 +283,9 @@ UNIT_PROGRAMS += $T/test_cl $T/test_cl_checks $T/layer_quick.so
 FIRST_UNIT_COMMANDS = '$(QUICK_PLAIN) $T/test_cl --seed $$SEED --cases $(call size,2,8)' '$(QUICK_PLAIN) $T/test_cl_checks --seed $$SEED'
 endif
 ifeq ($(SANITIZE),thread)
-UNIT_PROGRAMS = $T/test_threads $T/test_cl $T/test_cl_layers $T/test_hybrid $T/test_packed $T/test_packed_conv
+UNIT_PROGRAMS = $T/test_threads $T/test_cl $T/test_cl_layers $T/test_cl_later $T/test_hybrid $T/test_packed $T/test_packed_conv
 UNIT_COMMANDS = '$(PACKED)' '$T/test_cl_layers --only threads tests/unit/cfg/hook.cfg' \
-    '$T/test_cl --threads' '$T/test_packed_conv --only callers' '$T/test_threads --without fork' '$T/test_hybrid'
+    '$T/test_cl --threads' '$(PLAIN) $T/test_cl_later --only threads' '$T/test_packed_conv --only callers' '$T/test_threads --without fork' '$T/test_hybrid'
 endif
 endif
 ifeq ($(SANITIZE),thread)

@@ -6,8 +6,10 @@
 #include "gemm_cl.h"
 
 #include "cl/device/pending.h"
+#include "cl/memory/left.h"
 #include "cl/op/convolution.h"
 #include "cl/op/int8.h"
+#include "cl/op/later.h"
 #include "cl/op/layers.h"
 #include "cl/op/multiply.h"
 #include "cl/trial/trial.h"
@@ -18,14 +20,17 @@
 #include <stdlib.h>
 
 /* Releases all that was made on the device, and then the device. Blocks that the caller still holds
-   stay, because only the caller knows when they are unused. */
+   stay, because only the caller knows when they are unused. A thread that does not end keeps
+   all. */
 static void close_all(void)
 {
+    if (!gemm_cl_end_building()) return;
     gemm_cl_lock();
     const gemm_cl_device *d = gemm_cl_opened();
     if (d) {
         CL_TRY(clFinish(d->queue));
 fail:
+        gemm_cl_release_dropped();
         gemm_cl_release_unified();
         gemm_cl_release_discrete();
         gemm_cl_release_pending();
@@ -276,6 +281,44 @@ void gemm_cl_serve(void)
     gemm_cl_lock();
     if (open_all(&why)) gemm_cl_serve_orders(gemm_cl_build_order);
     gemm_cl_unlock();
+}
+
+/* ---- later ---- */
+
+/* What earlier ops of the pass left on the device, before the thread has that for long. */
+static void bring_all(void)
+{
+    gemm_cl_lock();
+    if (gemm_cl_opened()) gemm_cl_bring_all();
+    gemm_cl_unlock();
+}
+
+/* An op that went by `cl` before lacks nothing: its plan has what that keeps. */
+static const char *ask(const gemm_op *op, const gemm_context *context, const void *row,
+                       gemm_row_multiply *multiply)
+{
+    static const char why[] = "cl's programs are being compiled";
+    const bool multiplies = op->kind == GEMM_MULTIPLY, chain = op->kind == GEMM_CHAIN;
+    const gemm_kept *plan = !chain ? context->kept : context->chain_kept
+                            ? context->chain_kept[op->chain->count - 1] : NULL;
+    if (!gemm_cl_was_late() && gemm_cl_kept_of(plan)) return NULL;
+    if (gemm_cl_is_busy()) return why;
+    gemm_cl_postpone();
+    if (multiplies) multiply(op->multiply, context, row);
+    else gemm_cl_run(op, context, row);
+    const gemm_cl_lack lack = gemm_cl_end_postponing();
+    if (lack && gemm_cl_has_left()) bring_all();
+    return gemm_cl_is_late(lack, multiplies ? (void *)op->multiply->C : plan) ? why : NULL;
+}
+
+const char *gemm_cl_later(const gemm_op *op, const gemm_context *context, const void *row)
+{
+    return ask(op, context, row, gemm_cl_multiply);
+}
+
+const char *gemm_cl_later_beside(const gemm_op *op, const gemm_context *context, const void *row)
+{
+    return ask(op, context, row, gemm_cl_multiply_beside);
 }
 
 /* ---- the table ---- */

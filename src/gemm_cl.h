@@ -23,6 +23,7 @@
  *   int8.c            a convolution in 8 bits
  *   layers.c          a layer without weights
  *   launch.c          what all of these do on the queue, work-groups, and how a call ends
+ *   later.c           programs that a thread builds, while another row computes
  *
  * Tuned on the device, in cl/tune/:
  *   tune.c            which forms of an op tune/turns.c measures; the fastest one is kept
@@ -81,6 +82,10 @@ gemm_row_run gemm_cl_int8_run;
 /* A multiply beside one of the CPU, which uses A, B and the rest of C at once, also in memory of
    gemm_cl_alloc: the device works on copies. */
 gemm_row_multiply gemm_cl_multiply_beside;
+
+/* A row's `later`: while programs of the op are compiled by a thread. The same for a call of
+   gemm_cl_multiply_beside. */
+gemm_row_later gemm_cl_later, gemm_cl_later_beside;
 
 /* A row's `b_ld`: so that B's own buffer can be the image that cl_image reads. */
 gemm_row_b_ld gemm_cl_b_ld;

@@ -256,6 +256,8 @@ typedef struct gemm_context {
     bool first;                 /* the first call of a layer: what pays only when it is called again
                                    is not prepared */
     bool at_once;               /* what is kept is prepared in this call, not in several ones */
+    bool never_waits;           /* a row that gives ops to others does not wait for a compiler
+                                   (gemm_device.later) */
     const char *way;            /* the way that a row with several shall go where it can, or NULL */
     struct gemm_cl_probe *probe;        /* of `cl`: a form that is measured (cl/form.h); or NULL */
     const struct gemm_scale *scale;     /* of a calibrated row: that of the layer's input
@@ -354,6 +356,9 @@ static inline gemm_status gemm_conv_then_pool(gemm_row_run *run, const void *par
     return status == GEMM_DONE ? run(&second, &without, params) : status;
 }
 
+/* NULL, or why the op should go elsewhere for now. */
+typedef const char *gemm_row_later(const gemm_op *, const gemm_context *, const void *params);
+
 /* How far apart the rows of a B of `columns` columns should be, so that the row copies nothing. */
 typedef int gemm_row_b_ld(int columns, const void *params);
 
@@ -383,6 +388,8 @@ typedef struct gemm_device {
     const char *(*limits)(const void *params);      /* the same as far as it is known without
                                    compiling anything; the pointer is NULL where `unusable`
                                    compiles nothing */
+    gemm_row_later *later;      /* what a call needs is compiled meanwhile; NULL: calls wait for
+                                   nothing */
     gemm_row_b_ld *b_ld;        /* NULL: rows of B may lie side by side */
     void (*make_foreseen)(void);    /* makes the programs that calls with `foresees` told; NULL: the
                                    row has no such calls */
@@ -447,6 +454,13 @@ static inline bool gemm_is_reference(const gemm_variant *v)
 static inline const char *gemm_device_lacks(const gemm_variant *v)
 {
     return v->device && v->device->unusable ? v->device->unusable(v->params) : NULL;
+}
+
+/* Calls gemm_device.later, where the row has one and the context allows it. */
+static inline const char *gemm_asks_later(const gemm_variant *v, const gemm_op *op,
+                                          const gemm_context *x)
+{
+    return x->never_waits && v->device && v->device->later ? v->device->later(op, x, v->params) : NULL;
 }
 
 /* How far the outputs of a whole network may be off because of the row's rounding, as a part of the

@@ -378,11 +378,15 @@ static bool run_round(ab_run *r, int round)
     return good;
 }
 
-/* One image for each side, to see that it runs. */
+/* One image for each side, to see that it runs. Programs of OpenCL are compiled in it, and not
+   beside the images that count. */
 static bool try_detect(ab_run *r)
 {
+    const bool set = getenv("GEMM_PREPARE");
+    if (!set) setenv("GEMM_PREPARE", "first", 1);
     const bool good = start_detect(r, 0, -1) && start_detect(r, 1, -1) &&
                       run_pair(r, AB_TRIAL, 0, 0, 0);
+    if (!set) unsetenv("GEMM_PREPARE");
     close_children(r);
     return good;
 }

@@ -401,6 +401,7 @@ int main(int argc, char **argv)
     if (!rows) add_default();
     for (char *name; rows && (name = strsep(&rows, ","));) add_named(name);
     if (!contestant_count) return 1;
+    gemm_wait_for_compilers();
     hook_reads_boxes();         /* and what they read, which is between no chains */
     /* Darknet prints every network it reads. A server's client wants its errors. */
     if (!serves && !freopen("/dev/null", "w", stderr)) return 2;

@@ -343,6 +343,7 @@ int main(int argc, char **argv)
     set_batch_network(net, 1);
     names = get_labels("data/coco.names");
     load_pictures(argv + at + 2, argc - at - 2);
+    gemm_wait_for_compilers();
     measure_stock();
     const int wrong = test_rows(rows);
     free_pictures();

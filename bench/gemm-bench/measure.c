@@ -317,6 +317,7 @@ burst_result measure_burst(problems *all, const burst_job *job)
                       job->shape.M, job->shape.N, job->shape.K);
     run r = {.p = p, .job = job, .v = v, .call = call_of(p, p->C), .result = &result};
     gemm_set_threads(job->threads);
+    gemm_wait_for_compilers();
     const double once = warm_up(&r);
     if (once >= 0) take_samples(&r, once);
     tell_ran(&r);

@@ -231,6 +231,7 @@ int main(int argc, char **argv)
     for (int j = i; j < argc; ++j) subject_check("tune", argv[j]);
     const image picture = load_image_color(argv[i++], 0, 0);
     gemm_chosen();              /* reads the environment, while stderr is open */
+    gemm_wait_for_compilers();
     gemm_budget_set(INFINITY, gemm_now_ms);
     gemm_auto_set_mode(GEMM_AUTO_ANEW);
     gemm_cl_set_tuning(GEMM_CL_TUNED);

@@ -7,6 +7,9 @@
  *   tuning is on        the same, but a shape that the table lacks is measured and written to it,
  *                       while there is time for it (util/budget.h)
  *
+ * While a row's programs are compiled, packed computes. With a search, and where the first pass
+ * shall have the bits of all others, the call compiles (gemm_context.never_waits).
+ *
  * A row that declines leaves the op to packed. A convolution with its pool is the exception: `auto`
  * declines it too, so that Darknet asks for the convolution and for the pool. So is a chain: it is
  * the row's that would run each of its parts.
@@ -88,6 +91,13 @@ static bool uses_device(void)
     return false;
 }
 
+/* As gemm_auto_unfit. Where nothing is measured, nothing is compiled for the question. */
+static const char *unfit_in_table(const gemm_variant *v)
+{
+    const bool compiles = v->device && v->device->limits && own.mode == GEMM_AUTO_READ;
+    return compiles ? v->device->limits(v->params) : gemm_auto_unfit(v);
+}
+
 /* Whether all rows of the table can run here. Else it is not used. */
 static bool rows_are_usable(void)
 {
@@ -95,7 +105,7 @@ static bool rows_are_usable(void)
     const char *why = NULL;
     char reason[1024];
     for (int i = 0; !why && (e = gemm_tuning_next(own.by, &i));) {
-        why = gemm_auto_unfit(e->choice.row);
+        why = unfit_in_table(e->choice.row);
         if (why)
             snprintf(reason, sizeof reason, "%s cannot run here: %s", e->choice.row->name, why);
     }
@@ -313,6 +323,8 @@ gemm_status gemm_auto_run(const gemm_op *op, const gemm_context *x, const void *
     (void)params;
     const choice chosen = choose(op, x), instead = {own.packed, after_decline, ""};
     if (!chosen.row || !gemm_op_offered(op, chosen.row)) return GEMM_DECLINED;
+    const char *later = own.mode == GEMM_AUTO_READ ? gemm_asks_later(chosen.row, op, x) : NULL;
+    if (later) return run_on(&(choice){own.packed, later, ""}, op, x);
     const gemm_status status = run_on(&chosen, op, x);
     if (status != GEMM_DECLINED || chosen.row == own.packed || op->kind == GEMM_CHAIN ||
         gemm_op_pools(op))

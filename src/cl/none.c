@@ -40,6 +40,16 @@ gemm_status gemm_cl_int8_run(const gemm_op *op, const gemm_context *context, con
     return GEMM_DECLINED;
 }
 
+const char *gemm_cl_later(const gemm_op *op, const gemm_context *x, const void *row)
+{
+    return NULL;
+}
+
+const char *gemm_cl_later_beside(const gemm_op *op, const gemm_context *x, const void *row)
+{
+    return NULL;
+}
+
 const char *gemm_cl_unusable(const void *row) { return "built with OPENCL=0"; }
 const char *gemm_cl_limits(const void *row) { return gemm_cl_unusable(row); }
 int gemm_cl_b_ld(int columns, const void *row) { return columns; }

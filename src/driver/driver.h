@@ -65,6 +65,8 @@ void gemm_set_variant(const gemm_variant *);
 void gemm_set_threads(int threads);
 void gemm_set_conv(gemm_conv_mode);
 void gemm_set_prepare_first(bool);      /* as GEMM_PREPARE=first: all passes have the same bits */
+void gemm_wait_for_compilers(void);     /* for benchmarks: calls wait, in place of other rows that
+                                           compute meanwhile */
 
 /* How many bytes all plans together may keep, instead of GEMM_KEEP and of all other limits. */
 void gemm_set_plan_limit(size_t bytes);

@@ -130,6 +130,7 @@ static gemm_status run_variant(const op_run *c)
         scales[i] = find_scale(c, i);
         if (scales[i] && !(scales[i]->scale > 0)) scales[i] = NULL;
     }
+    x.never_waits = c->state->never_waits && !c->state->prepare_first;
     x.scale = scales[0];
     x.chain_scales = scales;
     x.lanes = c->op->kind == GEMM_CHAIN ? c->op->chain->lanes : 0;

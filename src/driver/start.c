@@ -204,7 +204,7 @@ static void start(void)
         .threads = threads, .threads_by = by,
         .isa = find_isa(s.isa, s.reproducible),
         .conv = s.conv, .prepare_first = s.prepare_first || s.reproducible,
-        .reproducible = s.reproducible,
+        .never_waits = !s.tune, .reproducible = s.reproducible,
         .scales = read_scales(s.int8), .scales_path = s.int8,
         .auto_bits = s.auto_bits, .auto_scales = give_scales(&s),
         .keep = s.keep, .check = s.check, .trace = s.trace,
@@ -351,6 +351,12 @@ void gemm_set_conv(gemm_conv_mode mode)
 {
     gemm_get_state();
     state.conv = mode;
+}
+
+void gemm_wait_for_compilers(void)
+{
+    gemm_get_state();
+    state.never_waits = false;
 }
 
 void gemm_set_prepare_first(bool first)

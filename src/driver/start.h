@@ -19,6 +19,7 @@ typedef struct gemm_state {
     const struct gemm_ukernel *isa;     /* of GEMM_ISA, or the best of this processor */
     gemm_conv_mode conv;                /* of GEMM_CONV */
     bool prepare_first;                 /* of GEMM_PREPARE */
+    bool never_waits;                   /* gemm_context.never_waits; not with GEMM_TUNE=1 */
     bool reproducible;                  /* of GEMM_REPRODUCIBLE: isa is so, and impl is packed */
     const char *way;                    /* of GEMM_WAY, or NULL */
     const gemm_scales *scales;          /* of the file GEMM_INT8, or NULL */

@@ -36,9 +36,10 @@ static const gemm_device
     /* The search of an article has so many rows that a list of them compiles none. */
     searched = {.unusable = gemm_cl_limits, .limits = gemm_cl_limits, .shares = true},
     with_images = {OPENCL, .b_ld = gemm_cl_b_ld},
-    opencl = {OPENCL, .leaves = true, .make_foreseen = gemm_cl_make_foreseen},
+    opencl = {OPENCL, .leaves = true, .later = gemm_cl_later,
+              .make_foreseen = gemm_cl_make_foreseen},
     clblast = {.unusable = gemm_cl_unusable, .shares = true, .foreign = true},
-    both = {.unusable = gemm_hybrid_unusable, .limits = gemm_hybrid_limits, .shares = true,
+    both = {.unusable = gemm_hybrid_limits, .limits = gemm_hybrid_limits, .shares = true,
             .leaves = true, .warm_up = GEMM_HYBRID_WARM_UP},
     tuned = {.may_share = gemm_auto_uses_device, .leaves = true};
 
@@ -119,7 +120,7 @@ static gemm_status run_stock(const gemm_call *c, const gemm_context *context, co
 static const gemm_hybrid_sides packed_and_cl = {
     .cpu = {.name = "packed", PACKED},
     .device = {.name = "cl", CL, .kinds = GEMM_ALL_KINDS, .params = &gemm_cl_best},
-    .beside = gemm_cl_multiply_beside, .forced = -1};
+    .beside = gemm_cl_multiply_beside, .later = gemm_cl_later_beside, .forced = -1};
 
 const gemm_variant gemm_variants[] = {
     {.name = "stock", .multiply = run_stock, .in_auto = GEMM_IN_AUTO, .origin = "Darknet",

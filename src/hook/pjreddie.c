@@ -5,7 +5,6 @@
 #include "activations.h"
 #include "utils.h"
 
-#include <limits.h>
 #include <stdlib.h>
 
 int hook_boxes_alone;

@@ -203,6 +203,15 @@ static gemm_status run_both(hybrid_run *r)
     return r->cut > 0 ? run_cut(r, false) : run_whole_on_cpu(r);
 }
 
+/* Why the device's part, the elements below `cut`, should wait; or NULL. */
+static const char *ask_later(const gemm_hybrid_sides *s, const gemm_call *c, int cut,
+                             const gemm_context *context)
+{
+    const gemm_call part = part_of(c, 0, cut);
+    const gemm_op op = gemm_op_of_multiply(&part);
+    return context->never_waits && s->later ? s->later(&op, context, s->device.params) : NULL;
+}
+
 gemm_status gemm_hybrid(const gemm_call *c, const gemm_context *context, const void *params)
 {
     const gemm_hybrid_sides *sides = params;
@@ -213,32 +222,40 @@ gemm_status gemm_hybrid(const gemm_call *c, const gemm_context *context, const v
     const double unit = (double)cut_unit(count) / count;
     const double step = context->threads > 1 ? unit : 1;
     const double share = forced ? sides->forced : small ? 0 : gemm_share_of(&shape, step);
-    const int cut = cut_at(count, share);
+    const int wanted = cut_at(count, share);
+    const char *later = wanted > 0 ? ask_later(sides, c, wanted, context) : NULL;
+    const int cut = later ? 0 : wanted;
     hybrid_run r = {.sides = sides, .call = c, .context = context, .count = count, .cut = cut,
                     .begin = gemm_now_ms(), .times.share = (double)cut / count};
     const gemm_status status = cut > 0 ? run_both(&r) : run_whole_on_cpu(&r);
     r.times.call_ms = gemm_now_ms() - r.begin;
-    if (!forced && !small && (status == GEMM_DONE || r.times.failed))
+    if (!forced && !small && !later && (status == GEMM_DONE || r.times.failed))
         gemm_share_learn(&shape, &r.times);
     if (context->timed && !forced)
-        gemm_weigh_before(context->note, small ? "too small for two sides"
-                                               : "the share is learned from the calls of a shape");
+        gemm_weigh_before(context->note, small ? "too small for two sides" : later ? later
+                                         : "the share is learned from the calls of a shape");
     return status;
 }
 
 /* ---- whole layers ---- */
 
-static const gemm_variant *side_of(const gemm_hybrid_sides *s, const gemm_context *context)
+/* While the device's programs are compiled it is the CPU, for this reason. */
+static const gemm_variant *side_of(const gemm_hybrid_sides *s, const gemm_op *op,
+                                   const gemm_context *context, const char **later)
 {
-    if (s->forced >= 0) return s->forced >= .5 ? &s->device : &s->cpu;
-    return gemm_faster_side(&s->cpu, &s->device, context);
+    const bool forced = s->forced >= 0;
+    const gemm_variant *v = !forced ? gemm_faster_side(&s->cpu, &s->device, context, later)
+                            : s->forced >= .5 ? &s->device : &s->cpu;
+    if (v == &s->device) *later = gemm_asks_later(v, op, context);
+    return *later ? &s->cpu : v;
 }
 
 /* "cl: 3.41 of packed at a multiply" */
-static void weigh_sides(const gemm_hybrid_sides *s, gemm_note *note)
+static void weigh_sides(const gemm_hybrid_sides *s, const char *later, gemm_note *note)
 {
     char text[96] = "";
-    if (s->forced >= 0) return;
+    if (later) gemm_weigh_before(note, later);
+    if (later || s->forced >= 0) return;
     gemm_append(text, sizeof text, "%s: %.2f of %s at a multiply", s->device.name,
                 gemm_side_ratio(), s->cpu.name);
     gemm_weigh_before(note, text);
@@ -247,21 +264,16 @@ static void weigh_sides(const gemm_hybrid_sides *s, gemm_note *note)
 /* The trace names the side where its row names no kernel. */
 gemm_status gemm_hybrid_run(const gemm_op *op, const gemm_context *context, const void *sides)
 {
-    const gemm_variant *v = side_of(sides, context);
+    const char *later = NULL;
+    const gemm_variant *v = side_of(sides, op, context, &later);
     const gemm_status status = v->run(op, context, v->params);
     gemm_note *note = context->note;
     if (!note->ran[0]) snprintf(note->ran, sizeof note->ran, "%s", v->name);
-    if (context->timed) weigh_sides(sides, note);
+    if (context->timed) weigh_sides(sides, later, note);
     return status;
 }
 
 /* ---- where the row can run ---- */
-
-const char *gemm_hybrid_unusable(const void *sides)
-{
-    const gemm_variant *device = &((const gemm_hybrid_sides *)sides)->device;
-    return device->device->unusable(device->params);
-}
 
 const char *gemm_hybrid_limits(const void *sides)
 {

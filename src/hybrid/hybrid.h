@@ -20,6 +20,7 @@ enum { GEMM_HYBRID_WARM_UP = 32 };
 typedef struct gemm_hybrid_sides {
     gemm_variant cpu, device;   /* name, multiply, run, params; `device` also has a device */
     gemm_row_multiply *beside;  /* a multiply by the device beside one by the CPU: gemm_cl.h */
+    gemm_row_later *later;      /* of `beside`; or NULL */
     double forced;              /* for tests: the device's share, 0 to 1; below 0: as measured. From
                                    a half on the device has whole layers */
 } gemm_hybrid_sides;
@@ -30,10 +31,7 @@ gemm_row_multiply gemm_hybrid;
 /* Whole layers, by one side. Outputs stay where this side leaves them. */
 gemm_row_run gemm_hybrid_run;
 
-/* NULL, or why the device cannot be used. */
-const char *gemm_hybrid_unusable(const void *sides);
-
-/* The same by the device's limits alone. */
+/* NULL, or why the device cannot be used, by its limits alone. */
 const char *gemm_hybrid_limits(const void *sides);
 
 #endif

@@ -50,31 +50,35 @@ static double time_side(const gemm_variant *v, const gemm_call *g, const gemm_co
     return best;
 }
 
-/* Without memory for the operands the CPU has the layers. */
-static double measure(const gemm_variant *cpu, const gemm_variant *device,
-                      const gemm_context *context)
+/* Without memory for the operands the CPU has the layers. False: *later says why not now. */
+static bool measure(const gemm_variant *cpu, const gemm_variant *device,
+                    const gemm_context *context, const char **later)
 {
     float *a = calloc((size_t)M * K + (size_t)K * N + (size_t)M * N, sizeof *a);
-    if (!a) return INFINITY;
+    ratio = INFINITY;
+    if (!a) return true;
     float *b = a + (size_t)M * K, *c = b + (size_t)K * N;
     const gemm_call g = {.M = M, .N = N, .K = K, .ALPHA = 1, .A = a, .lda = K, .B = b, .ldb = N,
                          .C = c, .ldc = N};
-    const double ms = time_side(device, &g, context);
-    const double cpu_ms = time_side(cpu, &g, context);
+    const gemm_op op = {.multiply = &g};
+    *later = gemm_asks_later(device, &op, context);
+    if (!*later) {
+        const double ms = time_side(device, &g, context);
+        ratio = ms / time_side(cpu, &g, context);
+    }
     free(a);
-    return ms / cpu_ms;
+    return !*later;
 }
 
 const gemm_variant *gemm_faster_side(const gemm_variant *cpu, const gemm_variant *device,
-                                     const gemm_context *context)
+                                     const gemm_context *context, const char **later)
 {
     if (!atomic_load(&known)) {
         pthread_mutex_lock(&lock);
-        if (!atomic_load(&known)) ratio = measure(cpu, device, context);
-        atomic_store(&known, true);
+        if (!atomic_load(&known)) atomic_store(&known, measure(cpu, device, context, later));
         pthread_mutex_unlock(&lock);
     }
-    return ratio < 1 ? device : cpu;
+    return atomic_load(&known) && ratio < 1 ? device : cpu;
 }
 
 double gemm_side_ratio(void)

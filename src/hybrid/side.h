@@ -5,10 +5,11 @@
 
 #include "gemm_variant.h"
 
-/* The side of this process, one of these two. The first call multiplies some times on both. Any
-   thread may call. */
+/* The side of this process, one of these two. The first call multiplies some times on both. While
+   what the device needs for that is compiled it is the CPU, and *later is set. Any thread may
+   call. */
 const gemm_variant *gemm_faster_side(const gemm_variant *cpu, const gemm_variant *device,
-                                     const gemm_context *);
+                                     const gemm_context *, const char **later);
 
 /* What it measured: the time of the device over that of the CPU. Behind gemm_faster_side. */
 double gemm_side_ratio(void);

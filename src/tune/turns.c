@@ -205,6 +205,7 @@ static bool begin_contest(contest *t)
     t->context.first = false;       /* the steady state is measured */
     t->context.at_once = true;
     t->context.timed = false;
+    t->context.never_waits = false;
     if (!has_forms(t) && take_inputs(op, GEMM_CL_CPU_READS)) return false;
     const bool shifts = has_forms(t) && op->kind == GEMM_CONVOLUTION;
     if (shifts && !(t->shift = malloc((size_t)op->conv->n * sizeof(float)))) return false;

@@ -348,7 +348,7 @@ static const char *never(const void *params)
     return params ? "the test says so" : NULL;
 }
 
-static const gemm_device NEVER = {.unusable = never};
+static const gemm_device NEVER = {.limits = never};
 
 static gemm_hybrid_sides make_sides(double forced)
 {
@@ -629,6 +629,6 @@ int main(void)
     test_threads();
     test_layers();
     const gemm_hybrid_sides s = {.device = {.device = &NEVER, .params = "device"}};
-    report_judged("hybrid-unusable", gemm_hybrid_unusable(&s) ? NULL : "it is usable");
+    report_judged("hybrid-unusable", gemm_hybrid_limits(&s) ? NULL : "it is usable");
     return report_status();
 }

@@ -25,6 +25,7 @@ typedef struct gemm_cl_program {
     bool right;                 /* it was tried on this device, now or by an earlier process */
     bool on_trial;              /* at this moment */
     bool foreseen;              /* it will be needed, is not in the cache, and was not made since */
+    bool wanted;                /* gemm_cl_build_wanted shall build it */
     int unfinished;             /* trials that could not be made */
     char *why;                  /* it is left out; NULL: it is not */
     char reason[160];           /* the same without its name */

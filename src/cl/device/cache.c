@@ -11,7 +11,8 @@
  * Only a program whose results are right has such a file. <...>.note has the same lines. Behind
  * them it has the reason why the program is left out, or "?" while the program is tried for the
  * first time. The process that tries it holds a lock on its note, and the system drops the lock
- * when that process ends. So a "?" without a lock tells that the trial ended the process.
+ * when that process ends. So a "?" without a lock tells that the trial ended the process. A thread
+ * that builds beside the calls (cl/op/later.h) writes "??" at first.
  *
  * A file is used only when every line is as expected. Any other file is named on stderr, ignored
  * and written again. A binary is written under another name and then renamed, so that no reader
@@ -210,7 +211,8 @@ void gemm_cl_cache_write(const gemm_cl_key *key, const unsigned char *binary, si
 
 /* ---- notes ---- */
 
-static const char tried[] = "?";
+/* A process often ends while its thread builds, so the first such end says nothing. */
+static const char tried[] = "?", tried_beside[] = "??";
 
 /* Replaces what a note that this process holds says. Without room the note is empty, as if there
    were none. */
@@ -251,7 +253,10 @@ static char *reason_of(const gemm_cl_key *key, const char *path)
     if (stat(path, &st) || st.st_size == 0) return NULL;
     char *text = (char *)read_checked(key, strrchr(path, '/') + 1, "the program is tried again",
                                       &bytes), *why = NULL;
-    if (!text) return NULL;
+    if (!text || !strcmp(text, tried_beside)) {
+        free(text);
+        return NULL;
+    }
     const char *reason = strcmp(text, tried) ? text : "an earlier process ended while it was tried";
     if (asprintf(&why, "kernels/%s.cl is left out on %s: %s (remove %s to try it again)", key->name,
                  key->device, reason, path) < 0)
@@ -260,8 +265,9 @@ static char *reason_of(const gemm_cl_key *key, const char *path)
     return why;
 }
 
-char *gemm_cl_begin_note(const gemm_cl_key *key, gemm_cl_note *note)
+char *gemm_cl_begin_note(const gemm_cl_key *key, bool beside, gemm_cl_note *note)
 {
+    struct stat st;
     const char *folder = gemm_cl_settings()->cache_dir;
     char name[GEMM_NAME_BYTES];
     note->fd = -1;
@@ -272,7 +278,8 @@ char *gemm_cl_begin_note(const gemm_cl_key *key, gemm_cl_note *note)
     if (note->fd < 0) return NULL;
     char *why = reason_of(key, note->path);
     if (!why) {
-        write_note(note, key, tried);
+        const bool first = fstat(note->fd, &st) == 0 && st.st_size == 0;
+        write_note(note, key, beside && first ? tried_beside : tried);
         return NULL;
     }
     close(note->fd);

@@ -36,8 +36,8 @@ typedef struct gemm_cl_note {
 /* Before a program is built for the first time, and before the driver makes the binary of one that
    is right. NULL: it may be, and gemm_cl_end_note follows. Else why it is left out, as an earlier
    process found, in a line that the caller frees. Without a folder, and while another process does
-   the same, no note is written. */
-char *gemm_cl_begin_note(const gemm_cl_key *, gemm_cl_note *);
+   the same, no note is written. `beside`: of a thread, while the program does something else. */
+char *gemm_cl_begin_note(const gemm_cl_key *, bool beside, gemm_cl_note *);
 
 /* The trial is over: the program is left out for this reason from now on. NULL: it is not. */
 void gemm_cl_end_note(const gemm_cl_note *, const gemm_cl_key *, const char *why);

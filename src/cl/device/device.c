@@ -55,6 +55,11 @@ void gemm_cl_lock(void)
     pthread_mutex_lock(&lock);
 }
 
+bool gemm_cl_try_lock(void)
+{
+    return pthread_mutex_trylock(&lock) == 0;
+}
+
 void gemm_cl_unlock(void)
 {
     pthread_mutex_unlock(&lock);

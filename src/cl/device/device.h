@@ -28,6 +28,7 @@ typedef struct gemm_cl_device {
 } gemm_cl_device;
 
 void gemm_cl_lock(void);
+bool gemm_cl_try_lock(void);
 void gemm_cl_unlock(void);
 
 /* What the driver said by gemm_cl_configure. */

@@ -10,6 +10,7 @@
 
 #include "cl/device/cache.h"
 #include "util/clock.h"
+#include "util/own.h"
 #include "util/text.h"
 
 #include <stdio.h>
@@ -19,6 +20,10 @@
 static gemm_cl_program *programs;
 static gemm_cl_trial *trial;
 static bool foreseeing;         /* gemm_cl_foresee */
+static bool builds_wanted;
+static GEMM_OWN bool postpones;
+static GEMM_OWN gemm_cl_lack lack;      /* that was found since gemm_cl_postpone */
+static const char not_yet[] = "its OpenCL program is not built yet";
 
 void gemm_cl_set_trial(gemm_cl_trial *t)
 {
@@ -326,8 +331,14 @@ static bool make(gemm_cl_program *p)
         return false;
     }
     if (!p->program) p->right = load(p, &key);
+    if (!p->right && postpones) {
+        if (lack != GEMM_CL_LACKS_MORE)
+            lack = p->wanted ? GEMM_CL_LACKS : GEMM_CL_LACKS_MORE;
+        p->wanted = true;
+        return false;
+    }
     const bool noted = !p->right && !gemm_cl_settings()->untried;
-    if (noted && (p->why = gemm_cl_begin_note(&key, &note))) {
+    if (noted && (p->why = gemm_cl_begin_note(&key, builds_wanted, &note))) {
         p->faulty = true;
         return false;
     }
@@ -399,8 +410,39 @@ const gemm_cl_program *gemm_cl_build(const char *name, const char *options, cons
         make_counted(p);
     }
     if (p && !p->why && p->right && p->kernel) return p;
-    *why = p && p->why ? p->why : p ? "the OpenCL kernel could not be tried" : "out of memory";
+    *why = p && p->why ? p->why : p && p->wanted ? not_yet
+           : p ? "the OpenCL kernel could not be tried" : "out of memory";
     return NULL;
+}
+
+void gemm_cl_postpone(void)
+{
+    postpones = true;
+    lack = GEMM_CL_LACKS_NOTHING;
+}
+
+gemm_cl_lack gemm_cl_end_postponing(void)
+{
+    postpones = false;
+    return lack;
+}
+
+bool gemm_cl_postpones(void) { return postpones; }
+bool gemm_cl_lacks(void) { return postpones && lack; }
+
+/* The one that was wanted first: the list has it behind the others. */
+bool gemm_cl_build_wanted(void)
+{
+    const char *why;
+    gemm_cl_program *p = NULL;
+    for (gemm_cl_program *q = programs; q; q = q->next)
+        if (q->wanted) p = q;
+    if (!p) return false;
+    p->wanted = false;
+    builds_wanted = true;
+    gemm_cl_build(p->name, p->options, &why);
+    builds_wanted = false;
+    return true;
 }
 
 const char *gemm_cl_why_left_out(const char *name, const char *options)
@@ -434,7 +476,7 @@ bool gemm_cl_is_faulty(const char *why)
 void gemm_cl_say_left_out(const char *why)
 {
     gemm_cl_program *p = left_out(why);
-    if (p && p->said) return;
+    if (why == not_yet || (p && p->said)) return;
     gemm_cl_say(why);
     if (p) p->said = true;
 }

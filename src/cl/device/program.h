@@ -37,6 +37,24 @@ const char *gemm_cl_why_left_out(const char *name, const char *options);
 /* Whether this is the reason of a program that can never be used on this device. */
 bool gemm_cl_is_faulty(const char *why);
 
+/*
+ * Until gemm_cl_end_postponing, calls of this thread only ask for their programs, and are declined.
+ * gemm_cl_build compiles nothing then: it wants what is neither built nor in the cache, and gives a
+ * reason that is not said. These need no lock.
+ */
+typedef enum gemm_cl_lack {
+    GEMM_CL_LACKS_NOTHING,
+    GEMM_CL_LACKS,              /* only what was wanted before */
+    GEMM_CL_LACKS_MORE
+} gemm_cl_lack;
+void gemm_cl_postpone(void);
+gemm_cl_lack gemm_cl_end_postponing(void);
+bool gemm_cl_postpones(void);
+bool gemm_cl_lacks(void);
+
+/* Builds a program that is wanted, or leaves it out. Whether there was one. */
+bool gemm_cl_build_wanted(void);
+
 /* Says a reason that gemm_cl_build gave, once for each program. */
 void gemm_cl_say_left_out(const char *why);
 

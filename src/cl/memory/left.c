@@ -155,6 +155,13 @@ static const char *keep_in_child(gemm_cl_host_block *b, gemm_cl_cpu_use use)
     return why;
 }
 
+void gemm_cl_bring_all(void)
+{
+    for (gemm_cl_host_block *b = gemm_cl_blocks(); b; b = b->next)
+        if (!gemm_cl_block_to_cpu(b)) gemm_cl_forget_copy(b);
+    atomic_store(&left, is_left());
+}
+
 bool gemm_cl_has_left(void)
 {
     return atomic_load(&left);

@@ -24,6 +24,9 @@ bool gemm_cl_may_stay(const void *data, size_t bytes);
    has to. 0 or -1. */
 int gemm_cl_block_to_cpu(gemm_cl_host_block *);
 
+/* The same for all blocks. What cannot be brought stays where it is. */
+void gemm_cl_bring_all(void);
+
 /* Points the view into the copy of its block, if the copy holds the view's bytes. */
 bool gemm_cl_use_copy(gemm_cl_view *);
 

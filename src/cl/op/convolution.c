@@ -171,7 +171,7 @@ static void set_facts(conv_job *j)
 /* What an earlier call of the layer decided, if that stands. */
 static bool has_decided(conv_job *j)
 {
-    const gemm_cl_kept *k = j->op.plan ? j->op.plan->data : NULL;
+    const gemm_cl_kept *k = gemm_cl_kept_of(j->op.plan);
     gemm_cl_decision *d = &j->decision;
     if (!k || !k->decided.program || memcmp(&k->decided.facts, &d->facts, sizeof d->facts))
         return false;
@@ -192,7 +192,9 @@ static const char *decide(conv_job *j, gemm_note *note)
     set_facts(j);
     if (has_decided(j)) return NULL;
     const char *why = gemm_cl_walk(&j->w, &j->op, build, j, d->weighed, sizeof d->weighed);
-    if (why) return why;
+    if (gemm_cl_postpones() && gemm_activation_is_behind(j->c->activation))
+        gemm_cl_need_activation();
+    if (why || gemm_cl_postpones()) return why ? why : "it was only asked";
     ++note->decided;
     d->row = j->w.row;
     d->parts = j->w.parts;
@@ -441,6 +443,7 @@ static gemm_status end(conv_job *j, bool failed, gemm_note *note)
 /* From the build on. `why`: what is wrong about the build, or NULL. */
 static gemm_status start(conv_job *j, const char *why, const gemm_context *context)
 {
+    if (gemm_cl_postpones()) return GEMM_DECLINED;
     if (why) gemm_cl_say_left_out(why);
     gemm_cl_share_copies(&j->w, context);
     const bool failed = why || show(j) || enqueue(j) || gemm_cl_ask_result(&j->w);

@@ -8,7 +8,9 @@
 #include "cl/op/kept.h"
 
 #include "cl/device/pending.h"
+#include "util/forked.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 static size_t weight_count(const conv_call *c)
@@ -135,19 +137,44 @@ void gemm_cl_drop_kept(gemm_cl_kept *k)
     free(k);
 }
 
-/* The driver drops the plan. Kernels in the queue keep what they still need of it. Layers may be
-   smaller from now on, so V of Winograd's algorithm goes too. */
+static _Atomic(gemm_cl_kept *) dropped;     /* by plans, and not released yet */
+
+static void after_fork(void)
+{
+    atomic_store(&dropped, NULL);
+}
+GEMM_IN_CHILD(after_fork)
+
+/* Kernels in the queue keep what they still need. Layers may be smaller from now on, so V of
+   Winograd's algorithm goes too. */
+void gemm_cl_release_dropped(void)
+{
+    gemm_cl_kept *next, *k = atomic_exchange(&dropped, NULL);
+    for (; k; k = next) {
+        next = k->next;
+        if (k->winograd) gemm_cl_release_slot(SLOT_PACKED_B);
+        gemm_cl_drop_kept(k);
+    }
+}
+
+/* The driver drops the plan. Nobody waits here for a compiler (cl/op/later.h). */
 static void free_kept(void *data)
 {
-    const gemm_cl_kept *k = data;
+    gemm_cl_kept *k = data, *first = atomic_load(&dropped);
     if (gemm_cl_is_of_parent()) {
         free(data);
         return;
     }
-    gemm_cl_lock();
-    if (k->winograd) gemm_cl_release_slot(SLOT_PACKED_B);
-    gemm_cl_drop_kept(data);
+    do k->next = first;
+    while (!atomic_compare_exchange_weak(&dropped, &first, k));
+    if (!gemm_cl_try_lock()) return;
+    gemm_cl_release_dropped();
     gemm_cl_unlock();
+}
+
+gemm_cl_kept *gemm_cl_kept_of(const gemm_kept *plan)
+{
+    return gemm_kept_data(plan, free_kept);
 }
 
 /* The row that the weights are packed for. NULL: they are not. */
@@ -196,10 +223,11 @@ size_t gemm_cl_kept_bytes(const gemm_cl_row *row, const conv_call *c, const gemm
 }
 
 /* GEMM_CONV may have changed since the plan was made, or a program was left out: drops what another
-   algorithm kept. */
+   algorithm kept, or another row. */
 static void drop_other(const gemm_cl_row *row, gemm_kept *plan)
 {
-    gemm_cl_kept *k = plan->data;
+    gemm_cl_kept *k = gemm_cl_kept_of(plan);
+    if (!k) gemm_drop_kept(plan);
     if (!k || (k->winograd == transformed_of(row) && k->packed == packed_of(row))) return;
     gemm_cl_drop_kept(k);
     plan->data = NULL;
@@ -211,11 +239,13 @@ gemm_cl_kept *gemm_cl_keep(gemm_cl_work *w, const conv_call *c, const gemm_cl_si
 {
     if (!plan) return NULL;
     const size_t bytes = gemm_cl_kept_bytes(w->row, c, s);
+    gemm_cl_release_dropped();
     drop_other(w->row, plan);
     if (!plan->data && bytes > plan->room) return NULL;
     if (!plan->data && (plan->data = make(w, c, s))) {
         plan->bytes = bytes;
         plan->free = free_kept;
+        plan->lent = false;
         w->A.copied = weight_count(c) * sizeof(float);
         w->B.copied = norm_bytes(c);
     }
@@ -228,7 +258,7 @@ gemm_cl_kept *gemm_cl_keep(gemm_cl_work *w, const conv_call *c, const gemm_cl_si
 
 gemm_cl_kept *gemm_cl_kept_quads(const gemm_cl_row *row, const gemm_kept *plan)
 {
-    gemm_cl_kept *k = plan ? plan->data : NULL;
+    gemm_cl_kept *k = gemm_cl_kept_of(plan);
     return k && k->packed == row ? k : NULL;
 }
 

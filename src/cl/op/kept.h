@@ -41,6 +41,7 @@ typedef struct gemm_cl_kept {
     const gemm_cl_row *packed;      /* for this row (cl/op/direct.h); NULL: not */
     gemm_cl_kernel *kernels[STAGES];
     gemm_cl_decision decided;
+    struct gemm_cl_kept *next;      /* of those that plans dropped */
 } gemm_cl_kept;
 
 /* n scales, then n shifts. The caller frees them. NULL: no memory, and that was said. */
@@ -57,6 +58,9 @@ size_t gemm_cl_kept_bytes(const gemm_cl_row *, const conv_call *, const gemm_cl_
 gemm_cl_kept *gemm_cl_keep(gemm_cl_work *, const conv_call *, const gemm_cl_sizes *,
                            gemm_kept *plan);
 
+/* What `cl` keeps there, or NULL. Without gemm_cl_lock. */
+gemm_cl_kept *gemm_cl_kept_of(const gemm_kept *plan);
+
 /* What the plan keeps for a layer in 8 bits, or NULL. */
 gemm_cl_kept *gemm_cl_kept_quads(const gemm_cl_row *, const gemm_kept *plan);
 
@@ -65,6 +69,9 @@ gemm_cl_kept *gemm_cl_kept_quads(const gemm_cl_row *, const gemm_kept *plan);
    NULL: refused. */
 gemm_cl_kept *gemm_cl_keep_quads(const gemm_cl_row *, gemm_kept *plan, const void *quads,
                                  size_t bytes, const float *norm, size_t norms, bool *own);
+
+/* Releases what plans dropped while another thread had the lock. */
+void gemm_cl_release_dropped(void);
 
 /* Releases what no plan has. */
 void gemm_cl_drop_kept(gemm_cl_kept *);

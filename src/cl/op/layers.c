@@ -91,6 +91,7 @@ static int launch(gemm_cl_work *w, const char *kernel, const char *options,
     gemm_text_add(&all, "%s%s", options, is_by_row(w) ? "-DBY_ROW" : "");
     w->program = gemm_cl_need(kernel, gemm_text_whole(&all));
     gemm_text_free(&all);
+    if (gemm_cl_postpones()) return 0;
     if (!w->program || w->foresees) return w->program ? 0 : -1;
     gemm_cl_set_groups(w, global, local);
     w->own = find_own(w->program, w->C.mem, o0);
@@ -178,10 +179,15 @@ int gemm_cl_launch_layer(gemm_cl_work *w, const layer_call *c)
 
 /* ---- an activation behind a convolution ---- */
 
+const gemm_cl_program *gemm_cl_need_activation(void)
+{
+    return gemm_cl_need("cl_activate", gemm_cl_opened()->traits.cpu ? "-DBY_ROW" : "");
+}
+
 int gemm_cl_activate(gemm_cl_work *w, conv_activation a, int n)
 {
     const bool cpu = w->device->traits.cpu;
-    const gemm_cl_program *p = gemm_cl_need("cl_activate", cpu ? "-DBY_ROW" : "");
+    const gemm_cl_program *p = gemm_cl_need_activation();
     const gemm_cl_arguments args = GEMM_CL_ARGS(
         activate, .n = n, .activation = (int)a, .data = w->C.mem, .d0 = w->C.offset);
     if (!p || w->foresees) return p ? 0 : -1;
@@ -196,7 +202,7 @@ static int show_input(gemm_cl_work *w, const layer_call *c, gemm_cl_view *v, int
 {
     const layer_input *in = &c->input[i];
     *v = gemm_cl_dense_view(w, in->data, (size_t)c->batch, (size_t)in->size, w->C.later);
-    return w->foresees ? 0 : w->policy->input(v, slot);
+    return w->foresees || gemm_cl_postpones() ? 0 : w->policy->input(v, slot);
 }
 
 /* Input i as B, and with `two` the next one as A. */
@@ -210,7 +216,7 @@ static int show_inputs(gemm_cl_work *w, const layer_call *c, int i, bool two)
    stays as it is. */
 static int close_input(gemm_cl_work *w, gemm_cl_view *v)
 {
-    const int rc = v->later || w->foresees ? 0 : w->policy->close(v);
+    const int rc = v->later || w->foresees || gemm_cl_postpones() ? 0 : w->policy->close(v);
     *v = (gemm_cl_view){0};
     return rc;
 }
@@ -252,6 +258,10 @@ gemm_status gemm_cl_run_layer(const layer_call *c, const gemm_context *context)
 {
     if (!fits(c)) return GEMM_DECLINED;
     gemm_cl_work w = gemm_cl_begin_work(gemm_cl_opened()->traits.cpu ? &by_row : &by_item);
+    if (gemm_cl_postpones()) {
+        enqueue(&w, c);
+        return GEMM_DECLINED;
+    }
     gemm_cl_share_copies(&w, context);
     bool failed = show_output(&w, c) || enqueue(&w, c);
     if (w.foresees) return failed ? GEMM_DECLINED : GEMM_DONE;

@@ -16,7 +16,8 @@ gemm_status gemm_cl_run_layer(const layer_call *, const gemm_context *);
 int gemm_cl_launch_layer(gemm_cl_work *, const layer_call *);
 int gemm_cl_launch_route(gemm_cl_work *, const layer_call *, int i, bool two);
 
-/* Applies an activation behind the kernel to the n floats of w->C. 0 or -1. */
+/* Applies an activation behind the kernel to the n floats of w->C. 0 or -1. Its program. */
+const gemm_cl_program *gemm_cl_need_activation(void);
 int gemm_cl_activate(gemm_cl_work *, conv_activation, int n);
 
 /* Before the programs are released: releases the kernel objects of these layers. */

@@ -304,6 +304,10 @@ gemm_status gemm_cl_multiply_start(gemm_cl_job *j, const gemm_call *g, const gem
                                    const gemm_cl_form *form, gemm_cl_mode mode,
                                    const gemm_context *context)
 {
+    if (gemm_cl_postpones()) {
+        gemm_cl_build_job(j, g, row, form);
+        return GEMM_DECLINED;
+    }
     bool failed = gemm_cl_prepare(j, g, row, form);
     gemm_cl_share_copies(&j->w, context);
     failed = failed || gemm_cl_show(j, mode) || gemm_cl_enqueue(j) ||

@@ -380,7 +380,7 @@ static bool try_all(gemm_cl_work *w, offers *l, gemm_cl_attempt *attempt, void *
             set_offer(w, l, o, spilled);
             attempt(job);
         }
-        if (!l->why) return true;
+        if (!l->why || gemm_cl_lacks()) return true;
         if (tile && gemm_cl_has_small_groups(w)) return false;
         if (!is_named(l->op) && gemm_cl_is_faulty(l->why)) gemm_cl_say_left_out(l->why);
     }
