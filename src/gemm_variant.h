@@ -460,7 +460,8 @@ static inline const char *gemm_device_lacks(const gemm_variant *v)
 static inline const char *gemm_asks_later(const gemm_variant *v, const gemm_op *op,
                                           const gemm_context *x)
 {
-    return x->never_waits && v->device && v->device->later ? v->device->later(op, x, v->params) : NULL;
+    const gemm_device *d = x->never_waits ? v->device : NULL;
+    return d && d->later ? d->later(op, x, v->params) : NULL;
 }
 
 /* How far the outputs of a whole network may be off because of the row's rounding, as a part of the
