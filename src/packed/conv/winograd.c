@@ -62,11 +62,11 @@ static int strip_width(const conv_call *c, const gemm_ukernel *u)
     return even_step(c->n, u->nr, u->vl);
 }
 
-/* The filters in a block of U: equally many strips, of some megabytes. It depends on no setting, so
+/* The filters in a block of U: equally many strips, of 16 MB at most. It depends on no setting, so
    all calls of a layer read the same U. */
 static int block_of(const conv_call *c, const gemm_ukernel *u, int m)
 {
-    enum { MOST_BYTES = 4 * 1024 * 1024 };
+    enum { MOST_BYTES = 16 * 1024 * 1024 };
     const int width = strip_width(c, u), strips = ceil_div(c->n, width);
     const size_t strip = points_of(m) * sizeof(float) * c->c * width;
     return even_step(strips, max_int(1, (int)(MOST_BYTES / strip)), 1) * width;
