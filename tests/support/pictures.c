@@ -9,7 +9,6 @@
  *                                       the largest difference, how many differ, and how many
  *                                       there are
  */
-#define _GNU_SOURCE
 #include "stb_image.h"
 #include "stb_image_write.h"
 

@@ -84,7 +84,7 @@ fi
 # Where the compiler rounds as C says, the two writers give the same bytes.
 for side in upstream darknet; do
     ${CC:-cc} -std=gnu11 -O2 -ffp-contract=off -w -DSTB_IMAGE_IMPLEMENTATION -DSTB_IMAGE_WRITE_IMPLEMENTATION \
-        -I "$BUILD/$side/src" tests/support/pictures.c -o "$work/pictures-$side" -lm &&
+        -D_GNU_SOURCE -I "$BUILD/$side/src" tests/support/pictures.c -o "$work/pictures-$side" -lm &&
         "$work/pictures-$side" write "$work/$side.written" data/*.jpg
 done
 same start-written-bytes "$work/upstream.written" "$work/darknet.written"
