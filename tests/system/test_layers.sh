@@ -202,7 +202,7 @@ hybrid_fake()
     use_pocl || { skip fake-hybrid "$no_pocl"; return; }
     reason=$(./gemm-bench --list 2>/dev/null | awk -F '\t' '$1 == "hybrid" && $2 != "usable" { print $2 }')
     if [ -n "$reason" ]; then skip fake-hybrid "$reason"; return; fi
-    GEMM_IMPL=hybrid GEMM_TRACE=$work/hybrid plain run "$work/client" "$work/libfake.so" "$work/layers.so" "$work/shared"
+    GEMM_IMPL=hybrid GEMM_PREPARE=first GEMM_TRACE=$work/hybrid plain run "$work/client" "$work/libfake.so" "$work/layers.so" "$work/shared"
     check fake-hybrid close_to "$work/alone" "$work/shared"
     check fake-hybrid-asks grep -q ',cl: [0-9.]* of packed at a multiply' "$work/hybrid"
 }
