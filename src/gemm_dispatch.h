@@ -186,7 +186,7 @@ bool gemm_foresee(bool);
 
 /*
  * For main(), before anything else. Missing programs of a device may from then on be compiled by
- * further processes of the same executable, which this function ends when they are done.
+ * further processes of the same executable, which this function ends when they are done. Since 1.1.
  */
 void gemm_compile_apart(int argc, char **argv);
 
