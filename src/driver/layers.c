@@ -296,10 +296,9 @@ bool gemm_foresee(bool begin)
 {
     const int before = errno;
     const gemm_state *s = gemm_get_state();
-    const gemm_device *d = gemm_conv_offered() ? s->impl->device : NULL;
-    const bool may = d && d->make_foreseen && !s->calibrate;
+    const bool may = gemm_state_foresees(s);
     gemm_set_jobs(begin && may ? GEMM_JOBS_FORESEE : GEMM_JOBS_SHARE);
-    if (may && !begin) d->make_foreseen();
+    if (may && !begin) s->impl->device->make_foreseen();
     errno = before;
     return may;
 }

@@ -221,8 +221,7 @@ static void start(void)
         .cache_dir = folder, .pocl_dir = s.pocl_dir, .cache_home = s.cache_home, .home = s.home,
         .privileged = gemm_is_privileged(), .untried = !s.cl_try,
         .layers = s.conv != GEMM_IM2COL, .tune = s.tune,
-        .foreseen = state.impl->device && state.impl->device->make_foreseen && !s.calibrate &&
-                    s.conv != GEMM_IM2COL,
+        .foreseen = gemm_state_foresees(&state),
     });
     if (s.tune) gemm_budget_set(s.tune_seconds, gemm_now_ms);
     gemm_tuning_configure(folder, state.isa->name, gemm_variants, gemm_variant_count);

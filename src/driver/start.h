@@ -35,6 +35,13 @@ typedef struct gemm_state {
    a bad value. While the program is being ended, calls run on stock, without trace and check. */
 const gemm_state *gemm_get_state(void);
 
+/* Whether the programs of a network are told before its first pass: gemm_foresee. */
+static inline bool gemm_state_foresees(const gemm_state *s)
+{
+    const gemm_device *d = s->impl->device;
+    return d && d->make_foreseen && !s->calibrate && s->conv != GEMM_IM2COL;
+}
+
 /* Clears the note and returns the context of one call. */
 static inline gemm_context gemm_state_context(const gemm_state *s, gemm_note *note)
 {

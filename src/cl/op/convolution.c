@@ -483,10 +483,9 @@ static const char *decide_and_keep(conv_job *j, const gemm_context *context)
 /* What a call will return whose programs are not built yet. A shortcut needs kept weights. */
 static gemm_status foresee(conv_job *j, const char *why)
 {
-    const conv_activation a = j->c->activation;
+    const bool behind = gemm_activation_is_behind(j->c->activation);
     if (why || (j->shortcut && !j->sizes.has_room)) return GEMM_DECLINED;
-    return gemm_activation_is_behind(a) && gemm_cl_activate(&j->w, a, 0) ? GEMM_DECLINED
-                                                                         : GEMM_DONE;
+    return behind && !gemm_cl_need_activation() ? GEMM_DECLINED : GEMM_DONE;
 }
 
 gemm_status gemm_cl_convolve_start(conv_job *j, const conv_call *c, const layer_call *shortcut,

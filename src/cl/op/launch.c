@@ -24,7 +24,7 @@ gemm_cl_work gemm_cl_begin_work(const gemm_cl_row *row)
     gemm_cl_forget_failure();
     return (gemm_cl_work){.device = gemm_cl_opened(), .policy = gemm_cl_memory_policy(),
                           .row = row, .parts = 1, .copy_threads = 1,
-                          .foresees = gemm_cl_foresees()};
+                          .asks = gemm_cl_foresees() || gemm_cl_postpones()};
 }
 
 void gemm_cl_share_copies(gemm_cl_work *w, const gemm_context *context)

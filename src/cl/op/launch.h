@@ -58,7 +58,8 @@ typedef struct gemm_cl_work {
     int copy_threads;               /* of the CPU, for the views */
     cl_mem sums;                    /* the parts that STAGE_SUM adds; NULL: there are none */
     const char *refused;            /* why a row that the user named can never run, or NULL */
-    bool foresees;                  /* its programs may not be built, and nothing is launched */
+    bool asks;                      /* for its programs alone: they may not be built, no memory is
+                                       shown, and nothing is launched */
     bool takes_spills;              /* registers may spill, because all choices spill them */
     bool unfinished;                /* it ended without a wait, so its times are not known */
     size_t group[2];                /* items along x and y, for the trace */

@@ -91,8 +91,8 @@ static int launch(gemm_cl_work *w, const char *kernel, const char *options,
     gemm_text_add(&all, "%s%s", options, is_by_row(w) ? "-DBY_ROW" : "");
     w->program = gemm_cl_need(kernel, gemm_text_whole(&all));
     gemm_text_free(&all);
-    if (gemm_cl_postpones()) return 0;
-    if (!w->program || w->foresees) return w->program ? 0 : -1;
+    if (gemm_cl_postpones()) return 0;      /* the next ones are asked for too */
+    if (!w->program || w->asks) return w->program ? 0 : -1;
     gemm_cl_set_groups(w, global, local);
     w->own = find_own(w->program, w->C.mem, o0);
     return gemm_cl_launch(w, w->program, STAGE_MULTIPLY, args, global, local);
@@ -190,7 +190,7 @@ int gemm_cl_activate(gemm_cl_work *w, conv_activation a, int n)
     const gemm_cl_program *p = gemm_cl_need_activation();
     const gemm_cl_arguments args = GEMM_CL_ARGS(
         activate, .n = n, .activation = (int)a, .data = w->C.mem, .d0 = w->C.offset);
-    if (!p || w->foresees) return p ? 0 : -1;
+    if (!p) return -1;
     return gemm_cl_launch_lines(w, p, STAGE_ACTIVATE, &args,
                                 (size_t)(cpu ? ceil_div(n, RUN) : n), 1, 1);
 }
@@ -202,7 +202,7 @@ static int show_input(gemm_cl_work *w, const layer_call *c, gemm_cl_view *v, int
 {
     const layer_input *in = &c->input[i];
     *v = gemm_cl_dense_view(w, in->data, (size_t)c->batch, (size_t)in->size, w->C.later);
-    return w->foresees || gemm_cl_postpones() ? 0 : w->policy->input(v, slot);
+    return w->asks ? 0 : w->policy->input(v, slot);
 }
 
 /* Input i as B, and with `two` the next one as A. */
@@ -216,7 +216,7 @@ static int show_inputs(gemm_cl_work *w, const layer_call *c, int i, bool two)
    stays as it is. */
 static int close_input(gemm_cl_work *w, gemm_cl_view *v)
 {
-    const int rc = v->later || w->foresees || gemm_cl_postpones() ? 0 : w->policy->close(v);
+    const int rc = v->later || w->asks ? 0 : w->policy->close(v);
     *v = (gemm_cl_view){0};
     return rc;
 }
@@ -227,7 +227,7 @@ static int show_output(gemm_cl_work *w, const layer_call *c)
     const bool later = gemm_cl_may_stay(c->output, batch * size * sizeof(float));
     w->C = gemm_cl_dense_view(w, c->output, batch, size, later);
     w->C.overwrite = true;
-    return w->foresees ? 0 : w->policy->output(&w->C);
+    return w->policy->output(&w->C);
 }
 
 static int route(gemm_cl_work *w, const layer_call *c)
@@ -258,14 +258,10 @@ gemm_status gemm_cl_run_layer(const layer_call *c, const gemm_context *context)
 {
     if (!fits(c)) return GEMM_DECLINED;
     gemm_cl_work w = gemm_cl_begin_work(gemm_cl_opened()->traits.cpu ? &by_row : &by_item);
-    if (gemm_cl_postpones()) {
-        enqueue(&w, c);
-        return GEMM_DECLINED;
-    }
+    if (w.asks) return enqueue(&w, c) || gemm_cl_postpones() ? GEMM_DECLINED : GEMM_DONE;
     gemm_cl_share_copies(&w, context);
-    bool failed = show_output(&w, c) || enqueue(&w, c);
-    if (w.foresees) return failed ? GEMM_DECLINED : GEMM_DONE;
-    failed = failed || gemm_cl_ask_result(&w) || gemm_cl_take_result(&w, context->timed);
+    const bool failed = show_output(&w, c) || enqueue(&w, c) || gemm_cl_ask_result(&w) ||
+                        gemm_cl_take_result(&w, context->timed);
     if (!failed) {
         gemm_cl_fill_note(&w, false, context->note);
         snprintf(context->note->ran, sizeof context->note->ran, "%s", w.program->name);

@@ -359,7 +359,7 @@ static void set_offer(gemm_cl_work *w, const offers *l, const gemm_cl_offer *o, 
 static bool may_be_smaller(const gemm_cl_work *w, const offers *l, const gemm_cl_offer *o)
 {
     const bool last = o + 1 == l->list + l->count;
-    return w->foresees && w->program->foreseen && !w->device->traits.unified && !last &&
+    return w->asks && w->program->foreseen && !w->device->traits.unified && !last &&
            o[1].is_smaller && !o[1].refused;
 }
 
